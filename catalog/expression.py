@@ -1,0 +1,221 @@
+"""Expressions over families: one declaration that renders as PromQL and evaluates on arrays.
+
+A value is a vector in the PromQL sense: label set -> array over time. Arrays come from the caller (``Operands``),
+so that this package needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from catalog.family import Family, Kind
+from catalog.series import Labels
+
+Array = Any  # numpy in the detector; anything with + - * / will do
+Vector = dict[Labels, Array]
+
+
+class Operands(Protocol):
+    """What an expression needs of the data it is evaluated on."""
+
+    def rate(self, family: str, match: Mapping[str, str]) -> Vector:
+        """Per-second increase of the counters of ``family`` whose labels equal ``match``."""
+
+    def level(self, family: str, match: Mapping[str, str]) -> Vector:
+        """Values of the gauges of ``family`` whose labels equal ``match``."""
+
+    def slope(self, family: str, match: Mapping[str, str]) -> Vector:
+        """Per-second change of the gauges of ``family`` whose labels equal ``match``."""
+
+    def aggregate(self, operator: str, arrays: Sequence[Array]) -> Array:
+        """``avg``, ``max``, ``min``, ``sum`` or ``stddev`` (population) across arrays, gaps left out."""
+
+    def clamp_min(self, array: Array, least: float) -> Array:
+        """The array with smaller values raised to ``least``."""
+
+
+class Expression(Protocol):
+    """A node of an expression."""
+
+    def promql(self, window: str, selector: str) -> str:
+        """PromQL with rates over ``window`` (``5s``) and ``selector`` (``instance="a"``, may be empty) in every matcher."""
+
+    def evaluate(self, operands: Operands) -> Vector:
+        """Label set -> array; a label set missing on either side of an operator is left out, as in PromQL."""
+
+    def families(self) -> frozenset[str]:
+        """Names of the families that are read."""
+
+
+def _matchers(match: Mapping[str, str], selector: str) -> str:
+    parts = [f'{label}="{value}"' for label, value in match.items()] + ([selector] if selector else [])
+    return "{" + ",".join(parts) + "}" if parts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A leaf: one family, read as a rate, a level or a slope."""
+
+    family: str
+    how: str
+    match: tuple[tuple[str, str], ...]
+
+    def promql(self, window: str, selector: str) -> str:
+        vector = self.family + _matchers(dict(self.match), selector)
+        return {"rate": f"rate({vector}[{window}])", "slope": f"deriv({vector}[{window}])", "level": vector}[self.how]
+
+    def evaluate(self, operands: Operands) -> Vector:
+        read: Callable[[str, Mapping[str, str]], Vector] = getattr(operands, self.how)
+        return read(self.family, dict(self.match))
+
+    def families(self) -> frozenset[str]:
+        return frozenset((self.family,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Aggregate:
+    """``avg without (cpu) (…)`` and its kin."""
+
+    operator: str
+    over: tuple[str, ...]
+    inner: Expression
+
+    def promql(self, window: str, selector: str) -> str:
+        return f"{self.operator} without ({', '.join(self.over)}) ({self.inner.promql(window, selector)})"
+
+    def evaluate(self, operands: Operands) -> Vector:
+        groups: dict[Labels, list[Array]] = {}
+        for labels, array in self.inner.evaluate(operands).items():
+            groups.setdefault(tuple(pair for pair in labels if pair[0] not in self.over), []).append(array)
+        return {labels: operands.aggregate(self.operator, arrays) for labels, arrays in groups.items()}
+
+    def families(self) -> frozenset[str]:
+        return self.inner.families()
+
+
+@dataclass(frozen=True, slots=True)
+class _ClampMin:
+    inner: Expression
+    least: float
+
+    def promql(self, window: str, selector: str) -> str:
+        return f"clamp_min({self.inner.promql(window, selector)}, {self.least:g})"
+
+    def evaluate(self, operands: Operands) -> Vector:
+        return {labels: operands.clamp_min(array, self.least) for labels, array in self.inner.evaluate(operands).items()}
+
+    def families(self) -> frozenset[str]:
+        return self.inner.families()
+
+
+_OPERATORS: dict[str, Callable[[Array, Array], Array]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Binary:
+    """Vector by vector (equal label sets; those of ``ignoring`` do not count) or vector by number."""
+
+    operator: str
+    left: Expression
+    right: Expression | float
+    ignoring: tuple[str, ...] = ()
+
+    def promql(self, window: str, selector: str) -> str:
+        left = self.left.promql(window, selector)
+        right = f"{self.right:g}" if isinstance(self.right, (int, float)) else self.right.promql(window, selector)
+        matching = f" ignoring ({', '.join(self.ignoring)}) " if self.ignoring else " "
+        return f"({left} {self.operator}{matching}{right})"
+
+    def evaluate(self, operands: Operands) -> Vector:
+        compute = _OPERATORS[self.operator]
+        left = self.left.evaluate(operands)
+        if isinstance(self.right, (int, float)):
+            return {labels: compute(array, self.right) for labels, array in left.items()}
+        right = {self._key(labels): array for labels, array in self.right.evaluate(operands).items()}
+        keys = {labels: self._key(labels) for labels in left}
+        return {
+            (key if self.ignoring else labels): compute(left[labels], right[key])
+            for labels, key in keys.items()
+            if key in right
+        }
+
+    def _key(self, labels: Labels) -> Labels:
+        return tuple(pair for pair in labels if pair[0] not in self.ignoring)
+
+    def families(self) -> frozenset[str]:
+        right = frozenset[str]() if isinstance(self.right, (int, float)) else self.right.families()
+        return self.left.families() | right
+
+
+def _read(family: Family, how: str, match: Mapping[str, str], kind: Kind) -> Expression:
+    assert family.kind is kind, f"{family.name} is a {family.kind}; {how} needs a {kind}"
+    unknown = set(match) - set(family.labels)
+    assert not unknown, f"{family.name} has labels {family.labels}, not {sorted(unknown)}"
+    return _Read(family.name, how, tuple(match.items()))
+
+
+def rate(family: Family, **match: str) -> Expression:
+    """Per-second increase of a counter."""
+    return _read(family, "rate", match, Kind.COUNTER)
+
+
+def level(family: Family, **match: str) -> Expression:
+    """Value of a gauge."""
+    return _read(family, "level", match, Kind.GAUGE)
+
+
+def slope(family: Family, **match: str) -> Expression:
+    """Per-second change of a gauge: how stock gauges (free, cached) enter."""
+    return _read(family, "slope", match, Kind.GAUGE)
+
+
+def mean(inner: Expression, *over: str) -> Expression:
+    """Average over the named labels."""
+    return _Aggregate("avg", over, inner)
+
+
+def largest(inner: Expression, *over: str) -> Expression:
+    """Maximum over the named labels."""
+    return _Aggregate("max", over, inner)
+
+
+def total(inner: Expression, *over: str) -> Expression:
+    """Sum over the named labels."""
+    return _Aggregate("sum", over, inner)
+
+
+def spread(inner: Expression, *over: str) -> Expression:
+    """Population standard deviation over the named labels: imbalance."""
+    return _Aggregate("stddev", over, inner)
+
+
+def at_least(inner: Expression, least: float) -> Expression:
+    """``clamp_min``: keeps a denominator away from zero."""
+    return _ClampMin(inner, least)
+
+
+def ratio(numerator: Expression, denominator: Expression, *ignoring: str) -> Expression:
+    """Numerator by denominator."""
+    return _Binary("/", numerator, denominator, ignoring)
+
+
+def scaled(inner: Expression, factor: float) -> Expression:
+    """Inner times a number."""
+    return _Binary("*", inner, factor)
+
+
+def plus(left: Expression, right: Expression) -> Expression:
+    """Sum of two vectors with equal label sets."""
+    return _Binary("+", left, right)
+
+
+def minus(left: Expression, right: Expression) -> Expression:
+    """Difference of two vectors with equal label sets."""
+    return _Binary("-", left, right)

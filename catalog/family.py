@@ -1,0 +1,138 @@
+"""Metric families: what the exporter publishes, declared once and used everywhere.
+
+Naming follows https://prometheus.io/docs/practices/naming/: base units, unit last, ``_total`` only on counters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from catalog.series import Series
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_PREFIXES = ("hostpulse_", "process_")
+
+
+class Kind(StrEnum):
+    """How values of a family behave in time."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    INFO = "info"
+
+
+class Unit(StrEnum):
+    """Base units. The value is the suffix that a family's name ends in; counts and flags have none."""
+
+    SECONDS = "seconds"
+    BYTES = "bytes"
+    BYTES_PER_SECOND = "bytes_per_second"
+    RATIO = "ratio"
+    HERTZ = "hertz"
+    CELSIUS = "celsius"
+    WATTS = "watts"
+    JOULES = "joules"
+    CYCLES = "cycles"
+    PAGES = "pages"
+    COUNT = ""
+    BOOLEAN = "bool"
+    ENUM = "enum"
+    NONE = "none"
+
+
+_SUFFIXLESS = {Unit.COUNT, Unit.BOOLEAN, Unit.ENUM, Unit.NONE, Unit.PAGES}
+
+
+class Subsystem(StrEnum):
+    """The part of a host that a family belongs to. ``HOST`` counts as cpu in verdicts, ``EXPORTER`` as none."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    MEMORY = "memory"
+    NETWORK = "network"
+    STORAGE = "storage"
+    HOST = "host"
+    EXPORTER = "exporter"
+
+
+class Tier(StrEnum):
+    """How often a family is sampled: every 100 ms, every second, every 15 s, or once at start."""
+
+    FAST = "fast"
+    MEDIUM = "medium"
+    SLOW = "slow"
+    STATIC = "static"
+
+
+class Profile(StrEnum):
+    """Which ``--profile`` first includes a family; each profile includes the ones before it."""
+
+    CORE = "core"
+    STANDARD = "standard"
+    FULL = "full"
+
+    @property
+    def rank(self) -> int:
+        """0 for core, 1 for standard, 2 for full."""
+        return list(Profile).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """The same quantity under another exporter's name.
+
+    A foreign sample ``name{labels}`` that carries every pair of ``match`` is ours once multiplied by ``factor``,
+    with the labels of ``renames`` (ours -> theirs) renamed and those of ``adds`` put on.
+    """
+
+    name: str
+    factor: float = 1.0
+    match: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    adds: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    renames: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        assert self.name, "an alias needs the foreign metric's name"
+        assert self.factor > 0, f"{self.name}: factor must be positive"
+        for name in ("match", "adds", "renames"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __reduce__(self) -> tuple[type[Alias], tuple[object, ...]]:
+        return Alias, (self.name, self.factor, dict(self.match), dict(self.adds), dict(self.renames))
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric family. Calling it makes a ``Series``; the name is typed here and nowhere else."""
+
+    name: str
+    kind: Kind
+    unit: Unit
+    help: str
+    subsystem: Subsystem
+    labels: tuple[str, ...] = ()
+    tier: Tier = Tier.FAST
+    profile: Profile = Profile.CORE
+    source: str = ""
+    aliases: tuple[Alias, ...] = ()
+
+    def __post_init__(self) -> None:
+        name = self.name
+        assert _NAME.fullmatch(name), f"{name}: lower-case words joined by single underscores"
+        assert name.startswith(_PREFIXES), f"{name}: must start with one of {_PREFIXES}"
+        assert (self.kind is Kind.COUNTER) == name.endswith("_total"), f"{name}: _total if and only if a counter"
+        assert (self.kind is Kind.INFO) == name.endswith("_info"), f"{name}: _info if and only if an info"
+        if self.unit not in _SUFFIXLESS:
+            assert name.removesuffix("_total").endswith(f"_{self.unit}"), f"{name}: must end in its unit {self.unit}"
+        assert self.help.endswith(".") and self.help[0].isupper(), f"{name}: help is a sentence"
+        assert self.source, f"{name}: where does the kernel or the driver say it?"
+        assert len(set(self.labels)) == len(self.labels), f"{name}: a label stands twice"
+
+    def __call__(self, *values: object) -> Series:
+        """The series of this family with these label values, in the order of ``labels``."""
+        assert len(values) == len(self.labels), f"{self.name} takes labels {self.labels}, got {values}"
+        return Series(self.name, tuple(zip(self.labels, map(str, values), strict=True)))

@@ -1,0 +1,1 @@
+"""The signals, one module per subsystem."""

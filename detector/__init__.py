@@ -1,0 +1,1 @@
+"""The detector judges: windows of hardware signals in, calibrated anomaly scores and causes out."""

@@ -1,0 +1,52 @@
+"""What the detector says of one host at one window's end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """How far a host's model is."""
+
+    LEARNING = "learning"  # no model yet: no score
+    PROVISIONAL = "provisional"  # bound from little data: may set active, never page
+    CALIBRATED = "calibrated"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One channel that moved: what it usually is and what it is now, in ``unit``."""
+
+    channel: str
+    statistic: str
+    subsystem: str
+    unit: str
+    typical: float
+    actual: float
+    deviation: float  # in robust standard deviations, signed
+    members: tuple[str, ...] = ()  # channels that pruning grouped with this one
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judgement. ``score`` is on the scale where 1.0 is the bound; NaN while learning or where all is missing."""
+
+    instance: str
+    end_s: float
+    phase: Phase
+    score: float = float("nan")
+    p_value: float = float("nan")
+    detectors: Mapping[str, float] = field(default_factory=dict)  # deviation, subspace, forest: each with its bound at 1
+    agreement: int = 0  # how many detectors exceed their own bound
+    active: bool = False  # the alarm rule holds (warning)
+    page: bool = False  # the alarm rule holds at the page budget
+    subsystem: str = ""  # the episode's, fixed at opening; "" when quiet, "unknown" when nothing leads
+    shares: Mapping[str, float] = field(default_factory=dict)  # by subsystem, sums to 1
+    causes: tuple[Cause, ...] = ()  # most important first
+    coverage: float = 0.0  # share of the model's features that had data
+    frozen: bool = False  # learning is frozen
+    progress: float = 0.0  # 0..1, of the first baseline
+    rebaselines: int = 0  # how often an over-long episode was taken as the new normal
+    onset_s: float = float("nan")  # of the open episode

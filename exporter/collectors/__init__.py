@@ -1,0 +1,1 @@
+"""Collectors, one source each; found by ``exporter.collector.discover``."""
