@@ -7,7 +7,8 @@ All listen on ports of 127.0.0.1 that the kernel chooses, are awaited with a bou
             prometheus.await_result("up == 1")
 """
 
-from tests.servers.packages import UnavailableError, binary, environment, fill
+from deploy.debian import UnavailableError
+from tests.servers.packages import binary, environment, fill
 from tests.servers.process import Server, ServerFailedError, launch, listening_ports, wait_until
 from tests.servers.programs import start_detector, start_exporter
 from tests.servers.stack import (

@@ -1,8 +1,4 @@
-"""Debian's own servers and load tools, unpacked into a cache of the checkout: no root, nothing installed.
-
-apt works on lists and archives of its own (https://manpages.debian.org/bookworm/apt/apt.conf.5.en.html), with the
-sources that the machine is set up for; ``dpkg-deb -x`` unpacks without running any maintainer script.
-"""
+"""The servers and load tools of Debian that tests and benches run, in a cache of the checkout."""
 
 from __future__ import annotations
 
@@ -11,13 +7,12 @@ import fcntl
 import hashlib
 import os
 import platform
-import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+
+from deploy.debian import UnavailableError, unpack
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "servers"
 PACKAGES: Mapping[str, tuple[str, ...]] = {  # package -> the programs that tests and benches take from it
@@ -31,30 +26,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {  # package -> the programs that test
     "iproute2": ("ip", "tc", "ss"),
 }
 _LAYOUT = 2  # raise when what is unpacked, or how, changes
-_STEP_LIMIT_S = 600.0
 _FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
-_APT_CONF = """\
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-Acquire::Languages {{ "none"; }};
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
-Acquire::http::Timeout "20";
-Acquire::https::Timeout "20";
-Acquire::Retries "2";
-APT::Sandbox::User "root";
-Debug::NoLocking "true";
-Dir::State "{work}/state";
-Dir::State::lists "{work}/state/lists";
-Dir::State::status "/var/lib/dpkg/status";
-Dir::Cache "{work}/cache";
-Dir::Cache::archives "{work}/cache/archives";
-"""
-
-
-class UnavailableError(RuntimeError):
-    """Something that a test needs cannot be had on this machine; the text says what and why."""
 
 
 def binary(name: str) -> Path:
@@ -96,7 +68,10 @@ def fill() -> Path:
         if not root.is_dir():
             for stale in (path for path in CACHE.iterdir() if path.is_dir()):
                 shutil.rmtree(stale)
-            _unpack(root)
+            fresh = CACHE / f"new-{root.name}"
+            unpack(tuple(PACKAGES), fresh)
+            _relocate(fresh)
+            fresh.rename(root)
     return root
 
 
@@ -114,75 +89,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _unpack(root: Path) -> None:
-    for tool in ("apt-get", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise UnavailableError(f"test servers come from Debian's packages, and this machine has no {tool}")
-    with tempfile.TemporaryDirectory(prefix="work-", dir=CACHE) as folder:
-        work = Path(folder)
-        config = _configure(work)
-        # A source that does not answer is no reason to stop: what matters is whether the packages can be had.
-        update = _apt(config, work, "update")
-        wanted = [*PACKAGES, *_libraries(config, work)]
-        archives = work / "cache" / "archives"
-        download = _apt(config, archives, "download", *wanted)
-        if download.returncode:
-            raise UnavailableError(
-                f"apt-get download failed: {_tail(download)}; the update before it said: {_tail(update)}"
-            )
-        target = work / "root"
-        for archive in sorted(archives.glob("*.deb")):
-            subprocess.run(["dpkg-deb", "-x", archive, target], check=True, timeout=_STEP_LIMIT_S)
-        for unused in ("usr/share/doc", "usr/share/man"):
-            shutil.rmtree(target / unused, ignore_errors=True)
-        _relocate(target)
-        target.rename(root)
-
-
 def _relocate(target: Path) -> None:
     """Let Debian's Alertmanager find its templates, whose place is compiled in, relative to its working folder."""
     program = target / "usr/bin/prometheus-alertmanager"
     program.write_bytes(program.read_bytes().replace(b"/usr/share/prometheus/", b"usr//share/prometheus/"))
-
-
-def _configure(work: Path) -> dict[str, str]:
-    """apt's environment: the machine's own configuration (a proxy, say), then ours, which keeps it inside ``work``."""
-    parts = work / "conf"
-    for folder in (parts, work / "state" / "lists" / "partial", work / "cache" / "archives" / "partial"):
-        folder.mkdir(parents=True)
-    for source in sorted(Path("/etc/apt/apt.conf.d").glob("*")):
-        (parts / source.name).symlink_to(source)
-    (parts / "zzz-hostpulse").write_text(_APT_CONF.format(work=work))
-    first = work / "apt.conf"
-    first.write_text(f'Dir::Etc::Parts "{parts}";\n')
-    return {**os.environ, "APT_CONFIG": str(first), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-
-
-def _libraries(config: dict[str, str], work: Path) -> list[str]:
-    """Shared-library packages that the programs need and this machine lacks."""
-    plan = _apt(config, work, "install", "--simulate", "--no-install-recommends", *PACKAGES)
-    if plan.returncode:
-        raise UnavailableError(f"apt-get finds no way to provide {', '.join(PACKAGES)}: {_tail(plan)}")
-    names = re.findall(r"^Inst (\S+)", plan.stdout, flags=re.MULTILINE)
-    return sorted(name for name in set(names) - set(PACKAGES) if re.match(r"lib(?!js-)", name))
-
-
-def _apt(config: dict[str, str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            ["apt-get", "--quiet=2", *arguments],
-            env=config,
-            cwd=folder,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_STEP_LIMIT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise UnavailableError(f"apt-get {arguments[0]} took longer than {_STEP_LIMIT_S:.0f} s") from error
-
-
-def _tail(run: subprocess.CompletedProcess[str]) -> str:
-    return " | ".join(run.stdout.strip().splitlines()[-6:]) or "nothing"

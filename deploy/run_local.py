@@ -1,0 +1,159 @@
+"""``make run``: the exporter and the detector side by side on this machine, until one ends or Ctrl-C.
+
+The detector writes its live view to the terminal; the exporter's words go to a file that is shown when it fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOG = ROOT / ".cache" / "run" / "exporter.log"
+_READY_LIMIT_S = 20.0
+_STOP_LIMIT_S = 10.0
+_POLL_S = 0.05
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _StoppedError(Exception):
+    """The user asked to end."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit status: 0 after Ctrl-C or SIGTERM, else that of the program which ended by itself."""
+    options = _parse(arguments)
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _stop)
+    try:
+        with contextlib.ExitStack() as stack:
+            return _serve(options, stack)
+    except _StoppedError:
+        return 0
+
+
+def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
+    detector_address = _free(options.detector_address, "DETECTOR_ADDRESS")
+    exporter = None
+    if options.prometheus:
+        source = f"--source.prometheus={options.prometheus}"
+    else:
+        exporter_address = _free(options.exporter_address, "EXPORTER_ADDRESS")
+        exporter = stack.enter_context(_exporter(exporter_address))
+        source = f"--source.exporter=http://{exporter_address}"
+        print(f"exporter  http://{exporter_address}/  (its log: {LOG.relative_to(ROOT)})")
+    print(f"detector  http://{detector_address}/  (Ctrl-C ends)", flush=True)
+    command = [sys.executable, "-m", "detector", "run", source, f"--web.listen-address={detector_address}"]
+    if options.baseline:
+        command.append(f"--baseline.duration={options.baseline}")
+    detector = stack.enter_context(_child(command + options.detector_flags))
+    while detector.poll() is None:
+        if exporter is not None and exporter.poll() is not None:
+            raise SystemExit(_failure("the exporter ended", exporter))
+        time.sleep(_POLL_S)
+    return detector.returncode
+
+
+@contextlib.contextmanager
+def _child(command: list[str], log: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A child that is ended on the way out. In a session of its own Ctrl-C misses it: its one signal comes from here."""
+    with contextlib.ExitStack() as stack:
+        stream = None
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            stream = stack.enter_context(log.open("wb"))
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT if log else None,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def _exporter(address: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The exporter, ready to be read."""
+    with _child([sys.executable, "-m", "exporter", f"--web.listen-address={address}"], LOG) as process:
+        deadline = time.monotonic() + _READY_LIMIT_S
+        while not _answers(f"http://{address}/-/ready"):
+            if process.poll() is not None:
+                raise SystemExit(_failure("the exporter did not start", process))
+            if time.monotonic() > deadline:
+                raise SystemExit(_failure(f"the exporter was not ready within {_READY_LIMIT_S:.0f} s", process))
+            time.sleep(_POLL_S)
+        yield process
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as reply:  # noqa: S310 (our own loopback address)
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _failure(what: str, process: subprocess.Popen[bytes]) -> str:
+    said = LOG.read_text(errors="replace").splitlines()[-15:]
+    return "\n".join([f"make run: {what} (status {process.poll()}); its last words:", *(f"  {line}" for line in said)])
+
+
+def _free(address: str, variable: str) -> str:
+    """The address, its port chosen by the kernel if it says 0. Exits with what to do when it cannot be had."""
+    host, colon, port = address.rpartition(":")
+    if not (host and colon and port.isascii() and port.isdigit() and int(port) < 65536):
+        raise SystemExit(f"make run: {variable}={address} is no HOST:PORT such as 127.0.0.1:17720")
+    try:
+        family = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][0]
+        with socket.create_server((host.strip("[]"), int(port)), family=family) as server:
+            return f"{host}:{server.getsockname()[1]}"
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SystemExit(
+            f"make run: cannot listen on {address} ({reason}). Is another hostpulse running? "
+            f"Choose a free port: make run {variable}={host}:{int(port) + 10 if port != '0' else 0}"
+        ) from None
+
+
+def _stop(*_: object) -> None:
+    """Handle the first signal; the ending that it starts is bounded and must not be cut short by a second one."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    raise _StoppedError
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make run", description=__doc__)
+    parser.add_argument(
+        "--prometheus", default="", metavar="URL", help="judge what this Prometheus scrapes; no exporter"
+    )
+    parser.add_argument("--exporter-address", default="127.0.0.1:17720", metavar="HOST:PORT")
+    parser.add_argument("--detector-address", default="127.0.0.1:17721", metavar="HOST:PORT")
+    parser.add_argument("--baseline", default="", metavar="DURATION", help="time to learn before judging, such as 2m")
+    parser.add_argument("detector_flags", nargs="*", help="further flags of hostpulse-detector run, after --")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
