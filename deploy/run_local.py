@@ -66,7 +66,7 @@ def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
 
 @contextlib.contextmanager
 def _child(command: list[str], log: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that is ended on the way out. In a session of its own Ctrl-C misses it: its one signal comes from here."""
+    """A child that is ended on the way out. In a session of its own Ctrl-C misses it: its only signal is ours."""
     with contextlib.ExitStack() as stack:
         stream = None
         if log is not None:
