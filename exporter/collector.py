@@ -10,13 +10,14 @@ import inspect
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from catalog.family import Family, Profile, Tier
 from catalog.series import Series
 from exporter import collectors
 from exporter.host import Host
+from exporter.tally import Tally
 
 
 class Unavailable(Exception):
@@ -25,10 +26,11 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a collector is built with."""
+    """What a collector is built with. ``tally`` is for those that report on the exporter itself."""
 
     host: Host
     profile: Profile = Profile.CORE
+    tally: Tally = field(default_factory=Tally)
 
     def wants(self, family: Family) -> bool:
         """Whether the chosen profile includes a family."""

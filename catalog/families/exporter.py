@@ -27,12 +27,14 @@ BUILD_INFO = Family(
     Tier.STATIC,
     source="the installed distribution",
 )
-SAMPLE_TIMESTAMP_SECONDS = _own(
+SAMPLE_TIMESTAMP_SECONDS = Family(
     "hostpulse_exporter_sample_timestamp_seconds",
     Kind.GAUGE,
     Unit.SECONDS,
-    ("tier",),
     "Wall time of the newest sample of each tier: the clock of rates.",
+    Subsystem.EXPORTER,
+    ("tier",),
+    source="the sampler",
 )
 COLLECTOR_SUCCESS = _own(
     "hostpulse_exporter_collector_success",
