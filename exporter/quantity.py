@@ -1,0 +1,142 @@
+"""The kinds of value that a setting can have: how each is written, parsed and bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T", bound=str)
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+class Kind(Protocol[T_co]):
+    """Parses text; ``allowed`` tells people what may stand there."""
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+
+    def parse(self, text: str) -> T_co:
+        """The value; raises ValueError, with or without a reason, for anything that is not allowed."""
+
+
+def _spelled(number: float, units: dict[str, float] | dict[str, int]) -> str:
+    """A number in its largest whole unit.
+
+    >>> _spelled(120, _SECONDS), _spelled(0.01, _SECONDS)
+    ('2m', '10ms')
+    """
+    for unit, size in sorted(units.items(), key=lambda item: -item[1]):
+        if abs(number / size - round(number / size)) < 1e-9 and number >= size:
+            return f"{round(number / size)}{unit}"
+    smallest, size = min(units.items(), key=lambda item: item[1])
+    return f"{number / size:g}{smallest}"
+
+
+class Duration:
+    """Seconds, written as ``100ms``, ``1s``, ``2m`` or ``1h``."""
+
+    def __init__(self, least_s: float, most_s: float) -> None:
+        self._least_s, self._most_s = least_s, most_s
+        self.allowed = (
+            f"a duration such as 100ms, 1s or 2m, from {_spelled(least_s, _SECONDS)} to {_spelled(most_s, _SECONDS)}"
+        )
+
+    def parse(self, text: str) -> float:
+        """Seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
+        if match is None:
+            raise ValueError
+        value_s = float(match[1]) * _SECONDS[match[2]]
+        if not self._least_s <= value_s <= self._most_s:
+            raise ValueError("out of range")
+        return value_s
+
+
+class Size:
+    """Bytes, written as a whole number with or without ``KiB``, ``MiB`` or ``GiB``."""
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least, self._most = least, most
+        self.allowed = f"bytes such as 1048576 or 32MiB, from {_spelled(least, _BYTES)} to {_spelled(most, _BYTES)}"
+
+    def parse(self, text: str) -> int:
+        """Bytes."""
+        match = re.fullmatch(r"(\d{1,15})(KiB|MiB|GiB|)", text)
+        if match is None:
+            raise ValueError
+        value = int(match[1]) * _BYTES[match[2]]
+        if not self._least <= value <= self._most:
+            raise ValueError("out of range")
+        return value
+
+
+class Whole:
+    """A whole number within bounds."""
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least, self._most = least, most
+        self.allowed = f"a whole number from {least} to {most}"
+
+    def parse(self, text: str) -> int:
+        """The number."""
+        if re.fullmatch(r"\d{1,9}", text) is None or not self._least <= int(text) <= self._most:
+            raise ValueError
+        return int(text)
+
+
+class Choice(Generic[T]):
+    """One of a few words."""
+
+    def __init__(self, words: Iterable[T]) -> None:
+        self._words = {str(word): word for word in words}
+        self.allowed = "|".join(self._words)
+
+    def parse(self, text: str) -> T:
+        """The word."""
+        if text not in self._words:
+            raise ValueError
+        return self._words[text]
+
+
+class Names:
+    """Names separated by commas."""
+
+    allowed = "names separated by commas"
+
+    def parse(self, text: str) -> frozenset[str]:
+        """The names, as a set."""
+        return frozenset(name for part in text.split(",") if (name := part.strip()))
+
+
+class Path:
+    """An absolute path."""
+
+    allowed = "an absolute path"
+
+    def parse(self, text: str) -> str:
+        """The path as given."""
+        if not text.startswith("/"):
+            raise ValueError
+        return text
+
+
+class Address:
+    """``host:port``, ``[v6]:port`` or ``:port``."""
+
+    allowed = "host:port, [IPv6]:port or :port, port from 0 to 65535"
+
+    def parse(self, text: str) -> tuple[str, int]:
+        """Host (empty for all interfaces) and port.
+
+        >>> Address().parse("[::1]:9100")
+        ('::1', 9100)
+        """
+        match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^\[\]:/\s]*)):(\d{1,5})", text)
+        if match is None or int(match[3]) > 65535:
+            raise ValueError
+        return match[1] or match[2] or "", int(match[3])

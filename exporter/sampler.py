@@ -1,0 +1,183 @@
+"""The sampler: reads every tier on a fixed grid of the monotonic clock and publishes the rows of a tick together.
+
+Reads are *due* on the grid and stamped with when they began, so that rates stay right under a late tick. A tick that
+was missed is counted and left out, never made up.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import nan
+
+from catalog.family import Tier
+from catalog.series import Series
+from exporter.ring import Ring, Schema
+from exporter.slot import Slot
+from exporter.steady import Clock
+from exporter.tally import Pace, Tally
+from exporter.worker import Worker
+
+_MEDIUM_S, _SLOW_S = 1.0, 15.0
+_LONGEST_SLEEP_S = 0.5
+_SLOWER = {Tier.FAST: Tier.MEDIUM, Tier.MEDIUM: Tier.SLOW}
+_LOG = logging.getLogger("exporter")
+
+Row = tuple[Schema, Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How often is read and how long a read may take: ``budget_s`` in the sampling thread, ``deadline_s`` off it."""
+
+    interval_s: float = 0.1
+    budget_s: float = 0.01
+    deadline_s: float = 5.0
+
+
+@dataclass(slots=True)
+class _Track:
+    """One tier: its collectors, the layout of its rows and its place on the grid (every so many fast ticks)."""
+
+    tier: Tier
+    every: int
+    pace: Pace
+    slots: list[Slot] = field(default_factory=list)
+    schema: Schema | None = None
+    next_tick: int = 0
+    layout: list[tuple[Series, ...]] = field(default_factory=list)
+
+    def due(self, tick: int) -> bool:
+        """Whether the tier is read at this fast tick; counts the tier's own ticks that were missed before."""
+        if tick < self.next_tick:
+            return False
+        self.pace.overruns += (tick - self.next_tick) // self.every
+        self.next_tick = (tick // self.every + 1) * self.every
+        return True
+
+    def row(self, stamp_s: float, readings: Iterable[Sequence[float] | None]) -> Row:
+        """A row of what the collectors returned, None for one that returned nothing.
+
+        The layout is read once: a collector that hung may come back and change its own at any time.
+        """
+        row, layout = [stamp_s], [slot.series for slot in self.slots]
+        for values, series in zip(readings, layout, strict=True):
+            row += values if values is not None and len(values) == len(series) else [nan] * len(series)
+        self.pace.ticks += 1
+        if self.schema is None or layout != self.layout:
+            self.layout = layout
+            self.schema = Schema(self.tier, self.pace.interval_s, tuple(chain.from_iterable(layout)))
+        return self.schema, row
+
+
+class Sampler:
+    """Drives the collectors: ``tick`` reads what is due, ``run`` calls it on time until ``stop``."""
+
+    def __init__(self, slots: Sequence[Slot], ring: Ring, tally: Tally, clock: Clock, limits: Limits) -> None:
+        self._ring, self._tally, self._clock, self._limits = ring, tally, clock, limits
+        self._worker = Worker(limits.deadline_s, clock.monotonic)
+        self._batch: list[_Track] = []
+        self._static_due = True
+        self._stopping = False
+        self._tracks = {tier: self._track(tier) for tier in Tier}
+        self._subsystems = {family.name: family.subsystem for slot in slots for family in slot.kind.families}
+        for slot in slots:
+            if slot.wanted:
+                self._tracks[slot.tier].slots.append(slot)
+
+    def _track(self, tier: Tier) -> _Track:
+        wished_s = {Tier.MEDIUM: _MEDIUM_S, Tier.SLOW: _SLOW_S}.get(tier, 0.0)
+        every = max(1, round(wished_s / self._limits.interval_s))
+        pace = self._tally.paces[tier]
+        pace.interval_s = 0.0 if tier is Tier.STATIC else every * self._limits.interval_s
+        return _Track(tier, every, pace)
+
+    def run(self) -> None:
+        """Tick on the grid until ``stop``; the first tick is due now."""
+        started_s, tick, interval_s = self._clock.monotonic(), 0, self._limits.interval_s
+        while self._wait_until(started_s + tick * interval_s):
+            late_s = self._clock.monotonic() - (started_s + tick * interval_s)
+            self._tally.paces[Tier.FAST].lateness_s.append(late_s)
+            tick += int(late_s / interval_s)
+            self.tick(tick)
+            tick += 1
+
+    def stop(self) -> None:
+        """Have ``run`` return at its next tick, or within half a second where ticks are far apart."""
+        self._stopping = True
+
+    def _wait_until(self, due_s: float) -> bool:
+        """Sleep; False once the sampler is to stop. Long waits are cut up, so that stopping need not wake a sleeper."""
+        while not self._stopping and (left_s := due_s - self._clock.monotonic()) > 0:
+            self._clock.sleep(min(left_s, _LONGEST_SLEEP_S))
+        return not self._stopping
+
+    def tick(self, tick: int) -> None:
+        """Read what is due at fast tick number ``tick`` and publish it, all stamped with the same time."""
+        stamp_s, wall_s = self._clock.now(), self._clock.wall()
+        tracks = self._tracks
+        due = [track for tier in _SLOWER if (track := tracks[tier]).due(tick)]
+        readings = self._worker.finished() if self._batch else None
+        done = [] if readings is None else self._batch
+        for track in chain(due, done):
+            track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with the row it stands for
+        schemas = [track.schema for track in tracks.values()]
+        rows = [track.row(stamp_s, [slot.sample(wall_s) for slot in track.slots]) for track in due]
+        if readings is not None:
+            rows += [track.row(stamp_s, [readings.get(slot.name) for slot in track.slots]) for track in done]
+            self._batch = []
+        self._ring.append(rows)
+        for track in due:
+            self._demote(track)
+        self._note_layout(schemas)
+        if Tier.MEDIUM in (track.tier for track in due):
+            self._count_rows()
+        self._start_batch(tick, wall_s)
+
+    def _demote(self, track: _Track) -> None:
+        """Move collectors that keep taking too long to the next slower tier."""
+        budget_s = self._limits.budget_s
+        for slot in [slot for slot in track.slots if slot.over_budget(budget_s)]:
+            slot.demote(_SLOWER[track.tier], budget_s)
+            track.slots.remove(slot)
+            self._tracks[slot.tier].slots.append(slot)
+
+    def _note_layout(self, before: Sequence[Schema | None]) -> None:
+        """After a change of layout, count series; a device that came or went also changes what is read only once."""
+        tracks = self._tracks.values()
+        changed = [(track, old) for track, old in zip(tracks, before, strict=True) if track.schema is not old]
+        if not changed:
+            return
+        columns = chain.from_iterable(track.schema.columns for track in tracks if track.schema is not None)
+        self._tally.series = dict(Counter(self._subsystems[series.name] for series in columns))
+        self._static_due |= any(old is not None and track.tier is not Tier.STATIC for track, old in changed)
+
+    def _count_rows(self) -> None:
+        for tier, pace in self._tally.paces.items():
+            pace.rows = self._ring.rows(tier)
+
+    def _start_batch(self, tick: int, wall_s: float) -> None:
+        """Have the slow tier, and what is read only once, read off this thread."""
+        slow = self._tracks[Tier.SLOW]
+        if self._batch:
+            if slow in self._batch and slow.due(tick):
+                slow.pace.overruns += 1
+            return
+        if slow.due(tick):
+            self._batch.append(slow)
+        if self._static_due:
+            self._batch.append(self._tracks[Tier.STATIC])
+            self._static_due = False
+        if self._batch:
+            self._worker.start(chain.from_iterable(track.slots for track in self._batch), wall_s)
+
+    def settle(self) -> None:
+        """Take two samples of every tier that can differ between them: what a single exposition needs."""
+        self.tick(0)
+        self._clock.sleep(self._limits.interval_s)
+        while self._worker.finished() is None:
+            self._clock.sleep(0.005)
+        self.tick(self._tracks[Tier.MEDIUM].every)

@@ -1,0 +1,181 @@
+"""A bulkhead: one collector with its health, so that whatever it does stays its own affair."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Sequence
+from math import inf, isinf, nan
+from time import perf_counter, thread_time
+
+from catalog.family import Tier
+from catalog.series import Series
+from exporter.collector import Collector, Context, Unavailable
+from exporter.tally import Health, State
+
+RETRY_S = 30.0
+"""How long a collector may fail before it is built anew, and how long between attempts to build one."""
+
+_STRIKES = 20
+_LOG = logging.getLogger("exporter")
+
+
+class Slot:
+    """A collector as the sampler sees it: ``sample`` always returns one value for each of ``series``."""
+
+    def __init__(self, kind: type[Collector], context: Context, *, disabled: bool = False) -> None:
+        self.name = kind.name
+        self.kind = kind
+        self.series: tuple[Series, ...] = ()
+        self.health = context.tally.collectors[kind.name] = Health(kind.tier)
+        self._context = context
+        self._collector: Collector | None = None
+        self._gap: list[float] = []
+        self._rebuild_at_s = -inf
+        self._strikes = 0
+        reason = "switched off by --collector.disable" if disabled else self._unwanted()
+        self.wanted = not reason
+        if reason:
+            self.health.state, self.health.reason = State.OFF, reason
+
+    def _unwanted(self) -> str:
+        if any(map(self._context.wants, self.kind.families)):
+            return ""
+        first = min((family.profile for family in self.kind.families), key=lambda profile: profile.rank)
+        return f"belongs to profile {first}"
+
+    @property
+    def tier(self) -> Tier:
+        """The tier that it is read in."""
+        return self.health.tier
+
+    @property
+    def off(self) -> bool:
+        """Whether there is nothing to read."""
+        return self.health.state is State.OFF
+
+    def start(self) -> None:
+        """Open the collector. ``Unavailable`` turns it off; any other failure is a failed read."""
+        if self.wanted:
+            try:
+                self._build(perf_counter())
+            except Unavailable as reason:
+                self.health.state, self.health.reason = State.OFF, str(reason)
+            except Exception as error:  # noqa: BLE001 - the bulkhead
+                self._fail(error, perf_counter())
+
+    def sample(self, wall_s: float) -> Sequence[float]:
+        """Read the collector at ``wall_s``; NaN for every series where that fails.
+
+        One that is off tries again at times: a driver may have been loaded since.
+        """
+        started_s = perf_counter()
+        if self._collector is None and started_s < self._rebuild_at_s:
+            return self._gap
+        health, started_cpu_s = self.health, thread_time()
+        try:
+            values = self._read(started_s)
+        except Exception as error:  # noqa: BLE001 - the bulkhead: a collector that breaks must not break the tick
+            values = self._fail(error, started_s)
+        else:
+            health.succeeded_at_s = wall_s
+            if health.state is not State.ON:
+                self._recover()
+        health.reads += 1
+        health.duration_s = perf_counter() - started_s
+        health.cpu_s += thread_time() - started_cpu_s
+        return values
+
+    def _read(self, now_s: float) -> Sequence[float]:
+        if self._collector is None or now_s >= self._rebuild_at_s:
+            self._build(now_s)
+        collector = self._collector
+        assert collector is not None
+        values = collector.read()
+        if collector.series is not self.series:
+            self._lay_out(collector.series)
+        if len(values) != len(self.series):
+            raise ValueError(f"read {len(values)} values for {len(self.series)} series")
+        if inf in values or -inf in values:
+            return self._without_impossible(values)
+        return values
+
+    def _build(self, now_s: float) -> None:
+        self.close()
+        self._rebuild_at_s = now_s + RETRY_S
+        self._collector = self.kind(self._context)
+        self._rebuild_at_s = inf
+        self._lay_out(self._collector.series)
+
+    def _lay_out(self, series: tuple[Series, ...]) -> None:
+        # An equal layout keeps the old tuple, so that a collector that was built anew does not start a new segment.
+        if series != self.series:
+            self.series = series
+            self._gap = [nan] * len(series)
+        elif self._collector is not None:
+            self._collector.series = self.series
+
+    def _without_impossible(self, values: Sequence[float]) -> list[float]:
+        self.health.errors["impossible_value"] += sum(map(isinf, values))
+        return [nan if isinf(value) else value for value in values]
+
+    def _fail(self, error: Exception, now_s: float) -> list[float]:
+        health = self.health
+        health.reason = str(error) or type(error).__name__
+        if self.off and isinstance(error, Unavailable):
+            return self._gap
+        health.errors[_kind_of(error)] += 1
+        if health.state is not State.FAILING:
+            health.state = State.FAILING
+            _LOG.warning("collector %s fails: %s", self.name, health.reason)
+        if self._rebuild_at_s == inf:
+            self._rebuild_at_s = now_s + RETRY_S
+        return self._gap
+
+    def _recover(self) -> None:
+        _LOG.info("collector %s works again", self.name)
+        self.health.state, self.health.reason = State.ON, ""
+        self._rebuild_at_s = inf
+
+    def over_budget(self, budget_s: float) -> bool:
+        """Whether reads keep taking longer than the budget: strikes for those over it, undone by those within it.
+
+        A thread that loses its CPU now and then while it reads is not at fault, so one long read proves nothing.
+        """
+        if self.health.duration_s > budget_s:
+            self._strikes += 1
+        elif self._strikes:
+            self._strikes -= 1
+        return self._strikes >= _STRIKES
+
+    def demote(self, tier: Tier, budget_s: float) -> None:
+        """Have it read in a slower tier from now on."""
+        self._strikes = 0
+        self.health.errors["over_budget"] += 1
+        self.health.reason = f"moved from {self.tier} to {tier}: reads took more than {budget_s * 1000:g} ms"
+        self.health.tier = tier
+        _LOG.warning("collector %s %s", self.name, self.health.reason)
+
+    def hang(self, deadline_s: float) -> None:
+        """Note that a read did not come back in time."""
+        self.health.state = State.HUNG
+        self.health.reason = f"a read has not returned after {deadline_s:g} s"
+        self.health.errors["deadline"] += 1
+        _LOG.warning("collector %s hangs: %s", self.name, self.health.reason)
+
+    def unhang(self) -> None:
+        """Note that the read that hung has returned; what it returned was noted by ``sample``."""
+        if self.health.state is State.HUNG:
+            self._recover()
+
+    def close(self) -> None:
+        """Give back what the collector holds."""
+        if self._collector is not None:
+            self._collector.close()
+            self._collector = None
+
+
+def _kind_of(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        return errno.errorcode.get(error.errno, str(error.errno))
+    return type(error).__name__
