@@ -9,24 +9,37 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+from catalog import FAMILIES
 from catalog.family import Family, Profile, Tier
 from catalog.series import Series
 from exporter import collectors
 from exporter.host import Host
 from exporter.tally import Tally
 
+Key = TypeVar("Key")
 
-class Unavailable(Exception):
+
+class Unavailable(Exception):  # noqa: N818 - a state, not a fault
     """This host has nothing for a collector to read; the message is the reason shown to people."""
+
+
+@contextmanager
+def or_unavailable() -> Iterator[None]:
+    """A file that a constructor cannot open is the reason why its collector is off."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"{error.filename}: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a collector is built with. ``tally`` is for those that report on the exporter itself."""
+    """What a collector is built with."""
 
     host: Host
     profile: Profile = Profile.CORE
@@ -36,13 +49,26 @@ class Context:
         """Whether the chosen profile includes a family."""
         return family.profile.rank <= self.profile.rank
 
+    def wanted(self, table: Mapping[Key, Series]) -> dict[Key, Series]:
+        """The entries whose families the profile includes; Unavailable where it includes none of them."""
+        chosen = {key: series for key, series in table.items() if self.wants(FAMILIES[series.name])}
+        if not chosen:
+            raise Unavailable(f"profile {self.profile} leaves its families out")
+        return chosen
+
+
+def families_of(series: Iterable[Series]) -> tuple[Family, ...]:
+    """The families that the series belong to, each once."""
+    return tuple(dict.fromkeys(FAMILIES[one.name] for one in series))
+
 
 class Collector(ABC):
     """One source of samples.
 
     ``series`` is the layout of what ``read`` returns: one value a series, NaN where there is none. ``read`` may bind
     a *new* tuple to ``series`` before it returns (a device came or went); the sampler then starts a new ring segment.
-    The constructor raises ``Unavailable`` with a reason where the host has nothing to read.
+    The constructor raises ``Unavailable`` with a reason where the host has nothing to read. It and ``read`` raise
+    OSError for what the kernel refuses and ValueError for a format that is not known; ``read`` may be called again.
     """
 
     name: ClassVar[str]
@@ -65,6 +91,30 @@ class Collector(ABC):
         """Give back what the constructor opened."""
 
 
+class FileCollector(Collector):
+    """A collector of one text file: a subclass says which, and how to parse it."""
+
+    path: ClassVar[str]
+
+    def __init__(self, context: Context) -> None:
+        self.series = ()
+        with or_unavailable():
+            self._file = context.host.hold(self.path)
+            self.parse(self._file.read())
+
+    def read(self) -> Sequence[float]:
+        """What ``parse`` makes of the file as it is now."""
+        return self.parse(self._file.read())
+
+    @abstractmethod
+    def parse(self, data: bytes) -> Sequence[float]:
+        """The values in a file's contents, ``series`` bound to their layout; ValueError for another format."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 def discover() -> dict[str, type[Collector]]:
     """All collectors by name. A family has exactly one collector, and all its families share the collector's tier."""
     found: dict[str, type[Collector]] = {}
@@ -76,6 +126,8 @@ def discover() -> dict[str, type[Collector]]:
             assert value.name not in found, f"two collectors are called {value.name}"
             found[value.name] = value
             for family in value.families:
-                assert family.tier is value.tier, f"{family.name} is {family.tier}, its collector {value.name} {value.tier}"
+                assert family.tier is value.tier, (
+                    f"{family.name} is {family.tier}, its collector {value.name} {value.tier}"
+                )
                 assert owner.setdefault(family.name, value.name) == value.name, f"{family.name} has two collectors"
     return found
