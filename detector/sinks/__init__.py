@@ -1,0 +1,1 @@
+"""Where verdicts go, one each; found by ``detector.sink.discover``."""

@@ -1,0 +1,87 @@
+"""What a source is, and how sources are found.
+
+A source is one file in ``detector/sources/`` with one subclass of ``Source``. There is no list to edit.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from detector import sources
+from detector.clock import Clock
+from detector.frame import Frame
+from detector.section import Section
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Host:
+    """Who is judged. ``instance`` and ``job`` go onto all outputs; ``peer``, if not empty, names the workload group."""
+
+    instance: str
+    job: str = ""
+    peer: str = ""
+
+
+class SourceError(Exception):
+    """A source could not be read; the message names the address and what was asked."""
+
+
+class Source(ABC):
+    """Raw samples of hosts.
+
+    Hosts may be read from several threads at once, one host by one thread at a time. All times are seconds since the
+    epoch on the *source's* clock, which need not be ours. Every call is bounded in time and raises ``SourceError``.
+    """
+
+    name: ClassVar[str]
+    settings: ClassVar[type[Section]]
+    grace_s: ClassVar[float]
+    """How long after a time its samples can be expected to be readable."""
+
+    @abstractmethod
+    def __init__(self, settings: Any, horizon_s: float, clock: Clock) -> None:
+        """``settings`` is an instance of the class's ``settings``; samples up to ``horizon_s`` old may be asked for."""
+
+    @abstractmethod
+    def hosts(self) -> Sequence[Host]:
+        """Who can be read now."""
+
+    @abstractmethod
+    def newest_s(self, host: Host) -> float:
+        """Up to when a host's samples are complete: later reads add nothing before that. NaN without any sample."""
+
+    @abstractmethod
+    def oldest_s(self, host: Host) -> float:
+        """From when on there are samples, not further back than the horizon. NaN without any sample."""
+
+    @abstractmethod
+    def interval_s(self, host: Host) -> float:
+        """Seconds between samples of the fastest series. NaN while unknown."""
+
+    @abstractmethod
+    def now_s(self, host: Host) -> float:
+        """The present time on the source's clock."""
+
+    @abstractmethod
+    def read(self, host: Host, start_s: float, end_s: float) -> Frame:
+        """The samples in (start_s, end_s]; repeats of a slower tier are masked, series without samples are NaN."""
+
+    def close(self) -> None:  # noqa: B027 - optional to override
+        """Give back connections."""
+
+
+def discover() -> Mapping[str, type[Source]]:
+    """All sources by name."""
+    found: dict[str, type[Source]] = {}
+    for module in pkgutil.iter_modules(sources.__path__, "detector.sources."):
+        for _, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(value, Source) and not inspect.isabstract(value) and value.__module__ == module.name:
+                assert value.name not in found, f"two sources are called {value.name}"
+                found[value.name] = value
+    return found

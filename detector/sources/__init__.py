@@ -1,0 +1,1 @@
+"""Sources of samples, one each; found by ``detector.source.discover``."""

@@ -1,0 +1,171 @@
+"""Reads the rings of exporters over ``/api/v1/samples``: 100 ms data, no database needed."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from catalog.series import parse_series
+from detector.buffer import Buffer, Columns
+from detector.clock import Clock
+from detector.fetch import Fetcher, FetchError
+from detector.frame import Floats, Frame
+from detector.samples import Header, SamplesError, decode
+from detector.section import Duration, Section, Texts, Url, check_url
+from detector.source import Host, Source, SourceError
+
+_TARGET = re.compile(r"(?:(?P<instance>[^=/\s]+)=)?(?P<url>\S+)")
+_LARGEST_BYTES = 256 << 20
+_SCHEMAS_KEPT = 16
+_COMPLETE = 0.9  # a time is complete once the next sample, an interval after the newest, must lie behind it
+
+_LOG = logging.getLogger(__name__)
+
+
+def _split_target(target: str) -> tuple[str, str]:
+    """Instance and URL of a target.
+
+    >>> _split_target("web01:9100=http://10.0.0.1:17720"), _split_target("http://10.0.0.1:17720")
+    (('web01:9100', 'http://10.0.0.1:17720'), ('10.0.0.1:17720', 'http://10.0.0.1:17720'))
+    """
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise ValueError(f"{target!r} must be a URL such as http://127.0.0.1:17720, or INSTANCE=URL")
+    url = check_url(match["url"])
+    return match["instance"] or urlsplit(url).netloc.rpartition("@")[2], url
+
+
+def _check_targets(targets: tuple[str, ...]) -> tuple[str, ...]:
+    instances = [_split_target(target)[0] for target in targets]
+    twice = {instance for instance in instances if instances.count(instance) > 1}
+    if twice:
+        raise ValueError(f"instance {min(twice)} stands twice")
+    if not targets:
+        raise ValueError("at least one target is needed")
+    return targets
+
+
+class ExporterSettings(Section):
+    """Exporters that are read directly."""
+
+    targets: Annotated[Texts, AfterValidator(_check_targets)] = Field(
+        ("http://127.0.0.1:17720",),
+        description="URLs of exporters. The instance of a host is its host:port, or what stands before a = sign.",
+        examples=["web01:17720=http://10.0.0.1:17720"],
+    )
+    job: str = Field("hostpulse", description="The label `job` on all outputs.")
+    timeout_s: Duration = Field(2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
+
+
+class _Target:
+    """One exporter: what is known of it, and its recent samples."""
+
+    def __init__(self, url: str, keep_s: float) -> None:
+        self.url: Url = url
+        self.buffer = Buffer(keep_s)
+        self.keep_s = keep_s
+        self.boot = ""
+        self.ahead_s = math.nan
+        self.columns: dict[str, Columns] = {}
+        self.intervals_s: dict[str, float] = {}
+
+    def since_s(self) -> float:
+        """Where to read on: rows of one tick are published together, so nothing older than the newest comes later."""
+        newest_s = self.buffer.newest_s()
+        return 0.0 if math.isnan(newest_s) else newest_s
+
+    def interval_s(self) -> float:
+        """Of the fastest tier; NaN before the first answer."""
+        return min((interval_s for interval_s in self.intervals_s.values() if interval_s > 0), default=math.nan)
+
+    def start_over(self, boot: str) -> None:
+        """Forget the samples of a process that is gone; schemas are hashes of contents and stay good."""
+        self.buffer = Buffer(self.keep_s)
+        self.intervals_s.clear()
+        self.boot = boot
+
+
+class ExporterSource(Source):
+    """See the module."""
+
+    name: ClassVar[str] = "exporter"
+    settings: ClassVar[type[Section]] = ExporterSettings
+    grace_s: ClassVar[float] = 0.03
+
+    def __init__(self, settings: ExporterSettings, horizon_s: float, clock: Clock) -> None:
+        self._clock = clock
+        self._fetcher = Fetcher(settings.timeout_s, _LARGEST_BYTES)
+        self._targets = {
+            Host(instance, settings.job): _Target(url, horizon_s)
+            for instance, url in map(_split_target, settings.targets)
+        }
+
+    def hosts(self) -> Sequence[Host]:
+        """See ``Source``."""
+        return list(self._targets)
+
+    def newest_s(self, host: Host) -> float:
+        """See ``Source``; polls the exporter."""
+        target = self._targets[host]
+        self._poll(target)
+        return target.buffer.newest_s() + _COMPLETE * target.interval_s()
+
+    def oldest_s(self, host: Host) -> float:
+        """See ``Source``."""
+        return self._targets[host].buffer.oldest_s()
+
+    def interval_s(self, host: Host) -> float:
+        """See ``Source``."""
+        return self._targets[host].interval_s()
+
+    def now_s(self, host: Host) -> float:
+        """See ``Source``."""
+        ahead_s = self._targets[host].ahead_s
+        return self._clock.wall_s() if math.isnan(ahead_s) else self._clock.elapsed_s() + ahead_s
+
+    def read(self, host: Host, start_s: float, end_s: float) -> Frame:
+        """See ``Source``; from what was polled last."""
+        return self._targets[host].buffer.frame(host.instance, start_s, end_s)
+
+    def close(self) -> None:
+        """See ``Source``."""
+        self._fetcher.close()
+
+    def _poll(self, target: _Target) -> None:
+        header, body = self._ask(target)
+        if header.boot != target.boot and target.boot:
+            _LOG.info("exporter %s was restarted: its samples start over", target.url)
+            target.start_over(header.boot)
+            header, body = self._ask(target)
+        target.boot = header.boot
+        for segment, (times_s, values) in zip(header.segments, body, strict=True):
+            target.intervals_s[segment.tier] = segment.interval_s
+            target.buffer.add(segment.tier, target.columns[segment.schema_hash], times_s, values)
+        for old in list(target.columns)[:-_SCHEMAS_KEPT]:
+            del target.columns[old]
+
+    def _ask(self, target: _Target) -> tuple[Header, list[tuple[Floats, Floats]]]:
+        """Header and tables since the newest sample; keeps the schemas that came along."""
+        url = f"{target.url}/api/v1/samples"
+        parameters = {"since": repr(target.since_s()), "schemas": ",".join(target.columns)}
+        try:
+            asked_s = self._clock.elapsed_s()
+            status, body = self._fetcher.get(url, parameters)
+            if status != 200:
+                raise SourceError(f"{url}: status {status}: {body[:200].decode(errors='replace').strip()}")
+            header, tables = decode(body, {name: len(columns) for name, columns in target.columns.items()})
+            for segment in header.segments:
+                if segment.columns is not None:
+                    target.columns[segment.schema_hash] = tuple(map(parse_series, segment.columns))
+        except FetchError as error:
+            raise SourceError(str(error)) from error
+        except (SamplesError, ValueError) as error:
+            raise SourceError(f"{url}: {error}") from error
+        target.ahead_s = header.now_s - (asked_s + self._clock.elapsed_s()) / 2
+        return header, tables
