@@ -40,7 +40,7 @@ class Expression(Protocol):
     """A node of an expression."""
 
     def promql(self, window: str, selector: str) -> str:
-        """PromQL with rates over ``window`` (``5s``) and ``selector`` (``instance="a"``, may be empty) in every matcher."""
+        """PromQL with rates over ``window`` (``5s``) and ``selector`` (``instance="a"`` or empty) in every matcher."""
 
     def evaluate(self, operands: Operands) -> Vector:
         """Label set -> array; a label set missing on either side of an operator is left out, as in PromQL."""
@@ -104,7 +104,9 @@ class _ClampMin:
         return f"clamp_min({self.inner.promql(window, selector)}, {self.least:g})"
 
     def evaluate(self, operands: Operands) -> Vector:
-        return {labels: operands.clamp_min(array, self.least) for labels, array in self.inner.evaluate(operands).items()}
+        return {
+            labels: operands.clamp_min(array, self.least) for labels, array in self.inner.evaluate(operands).items()
+        }
 
     def families(self) -> frozenset[str]:
         return self.inner.families()

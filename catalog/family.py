@@ -128,7 +128,7 @@ class Family:
         assert (self.kind is Kind.INFO) == name.endswith("_info"), f"{name}: _info if and only if an info"
         if self.unit not in _SUFFIXLESS:
             assert name.removesuffix("_total").endswith(f"_{self.unit}"), f"{name}: must end in its unit {self.unit}"
-        assert self.help.endswith(".") and self.help[0].isupper(), f"{name}: help is a sentence"
+        assert re.fullmatch(r"[A-Z].*\.", self.help), f"{name}: help is a sentence"
         assert self.source, f"{name}: where does the kernel or the driver say it?"
         assert len(set(self.labels)) == len(self.labels), f"{name}: a label stands twice"
 

@@ -38,7 +38,9 @@ class Verdict:
     phase: Phase
     score: float = float("nan")
     p_value: float = float("nan")
-    detectors: Mapping[str, float] = field(default_factory=dict)  # deviation, subspace, forest: each with its bound at 1
+    detectors: Mapping[str, float] = field(
+        default_factory=dict
+    )  # deviation, subspace, forest: each with its bound at 1
     agreement: int = 0  # how many detectors exceed their own bound
     active: bool = False  # the alarm rule holds (warning)
     page: bool = False  # the alarm rule holds at the page budget

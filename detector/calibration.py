@@ -1,0 +1,146 @@
+"""Calibration: from a score of any kind to a tail probability and to the scale on which 1.0 is the bound.
+
+Tails follow Pickands-Balkema-de Haan: excesses over a high level are generalised Pareto, fitted by probability
+weighted moments (Hosking & Wallis 1987, https://doi.org/10.2307/1269343). With little data the tail is
+exponential and the bound a margin over the worst that held-out data showed, and is called provisional.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.frame import Floats
+
+ENOUGH_EXCESSES = 50
+MOST_SHAPE = 0.5
+PROVISIONAL_MARGIN = 1.25
+LEAST_BOUND = 1.0  # normalised scores: 1.0 is the 99th percentile of single windows
+MOST_SCORE = 10.0
+SAMPLE_POINTS = 257
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """P(value > x) = rate * (1 + shape * (x - level) / scale) ** (-1 / shape) above ``level``; shape 0: exponential."""
+
+    level: float
+    rate: float
+    scale: float
+    shape: float
+
+    def log_survival(self, x: Floats) -> Floats:
+        """Natural logarithm of P(value > x), float64[N], for x at or above the level."""
+        excess = np.maximum(x - self.level, 0.0) / self.scale
+        decay = excess if self.shape < 1e-6 else np.log1p(self.shape * excess) / self.shape
+        result: Floats = np.log(self.rate) - decay
+        return result
+
+    def quantile(self, p: float) -> float:
+        """The value exceeded with probability ``p``, for p at or below ``rate``."""
+        ratio = self.rate / p
+        grow = np.log(ratio) if self.shape < 1e-6 else (ratio**self.shape - 1.0) / self.shape
+        return float(self.level + self.scale * grow)
+
+
+def fit_tail(values: Floats, rate: float, pareto: bool) -> Tail:
+    """Tail of ``values`` float64[N] above their ``1 - rate`` quantile."""
+    level = float(np.quantile(values, 1.0 - rate))
+    excess = np.sort(values[values > level] - level)
+    mean = float(excess.mean()) if len(excess) else 0.0
+    least = 1e-3 * max(1.0, abs(level))
+    if not pareto or len(excess) < 2:
+        return Tail(level, rate, max(mean, least), 0.0)
+    # Second probability weighted moment, with Hosking's plotting positions.
+    weight = 1.0 - (np.arange(1, len(excess) + 1) - 0.35) / len(excess)
+    second = float((weight * excess).mean())
+    shape = 2.0 - mean / (mean - 2.0 * second) if mean > 2.0 * second else MOST_SHAPE
+    # A bounded tail would call anything beyond the data impossible: never lighter than exponential.
+    shape = float(np.clip(shape, 0.0, MOST_SHAPE))
+    return Tail(level, rate, max(mean * (1.0 - shape), least), shape)
+
+
+def alarm_statistic(scores: Floats, votes: int, of: int) -> Floats:
+    """The ``votes``-th largest of the last ``of`` scores, float64[N]: above a bound exactly when the alarm rule holds.
+
+    Before so many windows have passed, those that are not there count as quiet; NaN scores count as quiet.
+    """
+    padded = np.concatenate([np.full(of - 1, -np.inf), np.where(np.isnan(scores), -np.inf, scores)])
+    last = np.lib.stride_tricks.sliding_window_view(padded, of)
+    return np.partition(last, of - votes, axis=1)[:, of - votes]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """``sample`` float64[Q]: quantiles of ``rows`` held-out values; the tail above them, and the two bounds."""
+
+    sample: Floats
+    rows: int
+    tail: Tail
+    bound: float
+    page_bound: float
+    provisional: bool
+
+    def log_p(self, values: Floats) -> Floats:
+        """Natural logarithm of the tail probability of each value, float64[N], not clipped; NaN stays NaN."""
+        position = np.interp(values, self.sample, np.linspace(0.0, 1.0, len(self.sample)))
+        body = np.log(np.clip(1.0 - position, self.tail.rate, 1.0 - 1.0 / (self.rows + 1)))
+        return np.where(values > self.tail.level, self.tail.log_survival(values), body)
+
+    def _log_alpha(self) -> float:
+        return float(self.log_p(np.array([self.bound]))[0])
+
+    def p_value(self, values: Floats) -> Floats:
+        """Tail probability float64[N], no smaller than that of a score of ``MOST_SCORE``."""
+        return np.exp(np.maximum(self.log_p(values), MOST_SCORE * self._log_alpha()))
+
+    def score(self, values: Floats) -> Floats:
+        """log p / log alpha, float64[N]: 1.0 at the bound, at most ``MOST_SCORE``."""
+        return np.minimum(self.log_p(values) / self._log_alpha(), MOST_SCORE)
+
+    def page_score(self) -> float:
+        """The score that the alarm rule must hold at to page; infinity while provisional."""
+        if self.provisional:
+            return float("inf")
+        return float(self.log_p(np.array([self.page_bound]))[0] / self._log_alpha())
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Alarms that may be raised on a healthy host, per day, and how the alarm rule counts."""
+
+    warning_per_day: float
+    page_per_day: float
+    votes: int
+    of: int
+
+
+def calibrate(
+    held_out: Floats, runs: npt.NDArray[np.intp], maxima: Floats, maxima_per_day: float, budget: Budget
+) -> Calibration:
+    """Calibrate on held-out values float64[N] of which ``runs`` intp[N] numbers the unbroken stretches.
+
+    ``maxima`` float64[M]: largest alarm statistic of each past stretch of time, ``maxima_per_day`` of which make a day;
+    with enough of them the bounds meet the budget, else the bound is provisional.
+    """
+    rows = len(held_out)
+    assert rows >= 2, f"cannot calibrate on {rows} windows"
+    pareto = rows * 0.05 >= ENOUGH_EXCESSES
+    tail = fit_tail(held_out, 0.05 if pareto else 0.1, pareto)
+    sample = np.quantile(held_out, np.linspace(0.0, 1.0, SAMPLE_POINTS))
+    if len(maxima) * 0.1 >= ENOUGH_EXCESSES:
+        extremes = fit_tail(maxima, 0.1, pareto=True)
+        bound = max(LEAST_BOUND, extremes.quantile(min(0.1, budget.warning_per_day / maxima_per_day)))
+        page_bound = max(bound, extremes.quantile(min(0.1, budget.page_per_day / maxima_per_day)))
+        return Calibration(sample, rows, tail, max(bound, tail.level + tail.scale), page_bound, provisional=False)
+    worst = max(_worst(held_out, runs, budget), float(np.max(maxima, initial=-np.inf)))
+    bound = max(LEAST_BOUND, PROVISIONAL_MARGIN * worst, tail.level + tail.scale)
+    return Calibration(sample, rows, tail, bound, np.inf, provisional=True)
+
+
+def _worst(held_out: Floats, runs: npt.NDArray[np.intp], budget: Budget) -> float:
+    """Largest alarm statistic of any unbroken stretch."""
+    stretches = [held_out[runs == run] for run in np.unique(runs)]
+    return max(float(alarm_statistic(values, budget.votes, budget.of).max()) for values in stretches)

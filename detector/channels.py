@@ -1,0 +1,184 @@
+"""Channels: the catalog's signals evaluated on a frame, one column for each signal and label set.
+
+Counters become rates and slow gauges are held, so that every channel lives on the frame's time axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog import FAMILIES, SIGNALS
+from catalog.expression import Vector
+from catalog.family import Tier
+from catalog.series import Labels, Series
+from catalog.signal import Role, Scale, Signal, Worse
+from detector.frame import Floats, Frame
+
+TIER_INTERVAL_S = {Tier.FAST: 0.1, Tier.MEDIUM: 1.0, Tier.SLOW: 15.0, Tier.STATIC: 15.0}
+HOLD_INTERVALS = 2.5  # a value is held for that many of its own sampling intervals, then it is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One judged quantity of one host, ``str()`` of which is ``signal{label="value"}``."""
+
+    series: Series
+    unit: str
+    subsystem: str
+    role: Role
+    worse: Worse
+    floor: float
+    scale: Scale
+
+    def __str__(self) -> str:
+        return str(self.series)
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """``values`` float64[T, C] of ``channels`` at ``times_s`` float64[T]; NaN = missing."""
+
+    times_s: Floats
+    values: Floats
+    channels: tuple[Channel, ...]
+
+    def __post_init__(self) -> None:
+        assert self.values.shape == (len(self.times_s), len(self.channels)), "values do not fit times and channels"
+
+
+def previous_sample(valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """For each row of ``valid`` [T, S], the row of the last valid sample at or before it; -1 where there is none."""
+    rows = np.where(valid, np.arange(len(valid))[:, None], -1)
+    return np.maximum.accumulate(rows, axis=0)
+
+
+def differences(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Change and elapsed seconds from the sample before, both [T, S]; NaN where either end is missing."""
+    valid = ~np.isnan(values)
+    before = np.full(values.shape, -1, dtype=np.intp)
+    before[1:] = previous_sample(valid)[:-1]
+    known = valid & (before >= 0)
+    columns = np.arange(values.shape[1])
+    earlier = np.where(known, values[before, columns], np.nan)
+    elapsed = np.where(known, times_s[:, None] - times_s[before], np.nan)
+    return values - earlier, elapsed
+
+
+def rates(times_s: Floats, counters: Floats) -> Floats:
+    """Per-second increase [T, S] of counters; NaN at a reset or where a counter ran backwards."""
+    change, elapsed = differences(times_s, counters)
+    return np.where(change >= 0, change, np.nan) / elapsed
+
+
+def held(times_s: Floats, values: Floats, hold_s: Floats) -> Floats:
+    """Values [T, S] with gaps filled by the last sample where that is at most ``hold_s`` [S] old."""
+    before = previous_sample(~np.isnan(values))
+    age = times_s[:, None] - times_s[before]
+    fresh = (before >= 0) & (age <= hold_s)
+    return np.where(fresh, values[before, np.arange(values.shape[1])], np.nan)
+
+
+class FrameOperands:
+    """A frame as operands of the catalog's expressions; arrays are float64[R], the rows from ``first_row`` on."""
+
+    def __init__(self, frame: Frame, first_row: int = 0) -> None:
+        self._frame = frame
+        self._first_row = first_row
+        self._columns: dict[str, list[int]] = {}
+        for index, series in enumerate(frame.columns):
+            self._columns.setdefault(series.name, []).append(index)
+        self._cache: dict[tuple[str, str], Floats] = {}
+
+    def rate(self, family: str, match: Mapping[str, str]) -> Vector:
+        """See ``catalog.expression.Operands``."""
+        return self._read("rate", family, match)
+
+    def level(self, family: str, match: Mapping[str, str]) -> Vector:
+        """See ``catalog.expression.Operands``."""
+        return self._read("level", family, match)
+
+    def slope(self, family: str, match: Mapping[str, str]) -> Vector:
+        """See ``catalog.expression.Operands``."""
+        return self._read("slope", family, match)
+
+    def aggregate(self, operator: str, arrays: Sequence[Floats]) -> Floats:
+        """See ``catalog.expression.Operands``; NaN only where all arrays are."""
+        stack = np.stack(arrays)
+        valid = ~np.isnan(stack)
+        count = valid.sum(axis=0)
+        filled = np.where(valid, stack, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            match operator:
+                case "sum":
+                    result = filled.sum(axis=0)
+                case "avg":
+                    result = filled.sum(axis=0) / count
+                case "stddev":
+                    centre = filled.sum(axis=0) / count
+                    result = np.sqrt((np.where(valid, stack - centre, 0.0) ** 2).sum(axis=0) / count)
+                case "max":
+                    result = np.where(valid, stack, -np.inf).max(axis=0)
+                case "min":
+                    result = np.where(valid, stack, np.inf).min(axis=0)
+                case _:
+                    raise AssertionError(f"no aggregation {operator}")
+        return np.where(count > 0, result, np.nan)
+
+    def clamp_min(self, array: Floats, least: float) -> Floats:
+        """See ``catalog.expression.Operands``."""
+        return np.maximum(array, least)
+
+    def _read(self, how: str, family: str, match: Mapping[str, str]) -> Vector:
+        indices = self._columns.get(family, [])
+        if not indices:
+            return {}
+        values = self._cache.get((how, family))
+        if values is None:
+            values = self._cache[how, family] = self._compute(how, family, indices)
+        found: Vector = {}
+        for position, index in enumerate(indices):
+            labels = self._frame.columns[index].labels
+            if match.items() <= dict(labels).items():
+                found[labels] = values[:, position]
+        return found
+
+    def _compute(self, how: str, family: str, indices: list[int]) -> Floats:
+        times_s, values = self._frame.times_s, self._frame.values[:, indices]
+        if how == "rate":
+            values = rates(times_s, values)
+        elif how == "slope":
+            change, elapsed = differences(times_s, values)
+            values = change / elapsed
+        return held(times_s, values, self._hold_s(family, len(indices)))[self._first_row :]
+
+    def _hold_s(self, family: str, count: int) -> Floats:
+        times_s = self._frame.times_s
+        grid_s = float(np.median(np.diff(times_s))) if len(times_s) > 1 else 0.0
+        declared = FAMILIES.get(family)
+        tier_s = TIER_INTERVAL_S[declared.tier] if declared else 0.0
+        return np.full(count, HOLD_INTERVALS * max(grid_s, tier_s))
+
+
+def evaluate(frame: Frame, signals: Iterable[Signal] = SIGNALS.values(), first_row: int = 0) -> Channels:
+    """Every signal that the frame has data for, on the rows from ``first_row`` on."""
+    operands = FrameOperands(frame, first_row)
+    columns: list[Floats] = []
+    channels: list[Channel] = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for signal in signals:
+            for labels, values in sorted(signal.expression.evaluate(operands).items()):
+                channels.append(channel_of(signal, labels))
+                columns.append(np.where(np.isfinite(values), values, np.nan))
+    times_s = frame.times_s[first_row:]
+    values = np.stack(columns, axis=1) if columns else np.empty((len(times_s), 0))
+    return Channels(times_s, values, tuple(channels))
+
+
+def channel_of(signal: Signal, labels: Labels) -> Channel:
+    """The channel that a signal makes with a label set."""
+    series = Series(signal.name, labels)
+    return Channel(series, signal.unit, str(signal.subsystem), signal.role, signal.worse, signal.floor, signal.scale)

@@ -1,0 +1,98 @@
+"""Subspace: a principal component model of how features move together.
+
+T2, the Mahalanobis distance inside the subspace, and SPE, the residual outside it (Jackson & Mudholkar 1979,
+https://doi.org/10.1080/00401706.1979.10489779), with each feature's residual over its own usual size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.detectors.protocol import Detector, Layout, Scores, share_out
+from detector.frame import Floats
+
+EXPLAINED = 0.9  # share of the variance that the subspace holds, at most
+MOST_COMPONENTS = 20
+ROWS_PER_COMPONENT = 5
+FIT_CLIP = 8.0  # one burst in the baseline must not become a direction of its own
+_LEAST_RESIDUAL = 0.25  # squared spreads
+
+
+@dataclass(frozen=True, slots=True)
+class Subspace(Detector):
+    """A model of the P distinct features by K components.
+
+    ``centre`` float64[P], ``components`` float64[K, P], ``variance`` float64[K]; ``usual`` float64[P]: the 99th
+    percentile of each squared residual; ``reference`` float64[2]: 99th percentiles of T2 and SPE in the baseline.
+    """
+
+    name: ClassVar[str] = "subspace"
+    weight: ClassVar[float] = 2.0  # it stands for two statistics
+
+    layout: Layout
+    centre: Floats
+    components: Floats
+    variance: Floats
+    usual: Floats
+    reference: Floats
+
+    @classmethod
+    def fit(cls, z: Floats, layout: Layout) -> Self:
+        """See ``Detector``."""
+        known = np.clip(np.nan_to_num(z[:, layout.distinct]), -FIT_CLIP, FIT_CLIP)
+        centre = known.mean(axis=0)
+        _, singular, directions = np.linalg.svd(known - centre, full_matrices=False)
+        variance = singular**2 / max(1, len(z) - 1)
+        count = _components(variance, len(z))
+        components = directions[:count]
+        scores = (known - centre) @ components.T
+        residual = known - centre - scores @ components
+        usual = np.maximum(np.percentile(residual**2, 99, axis=0), _LEAST_RESIDUAL)
+        t2 = (scores**2 / variance[:count]).sum(axis=1) if count else np.zeros(len(z))
+        spe = (residual**2 / usual).sum(axis=1)
+        reference = np.maximum([np.percentile(t2, 99), np.percentile(spe, 99)], 1e-3)
+        return cls(layout, centre, components, variance[:count], usual, reference)
+
+    def statistics(self, z: Floats) -> tuple[Floats, Floats]:
+        """T2 float64[N], and each distinct feature's part of SPE float64[N, P]."""
+        centred = np.nan_to_num(z[:, self.layout.distinct]) - self.centre
+        scores = centred @ self.components.T
+        residual = centred - scores @ self.components
+        # A missing feature is taken as typical and must not be held against the window.
+        residual = np.where(np.isnan(z[:, self.layout.distinct]), 0.0, residual)
+        return (scores**2 / self.variance).sum(axis=1), residual**2 / self.usual
+
+    def score(self, z: Floats) -> Scores:
+        """See ``Detector``; the mean of both statistics' logarithms."""
+        t2, parts = self.statistics(z)
+        spe = parts.sum(axis=1)
+        score = (np.log1p(t2 / self.reference[0]) + np.log1p(spe / self.reference[1])) / 2
+        evidence = np.zeros(z.shape)
+        evidence[:, self.layout.distinct] = parts
+        return Scores(score, share_out(score, evidence))
+
+    def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """See ``Detector``."""
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[np.generic]], layout: Layout) -> Self:
+        """See ``Detector``."""
+        return cls(layout, *(arrays[name].astype(np.float64) for name in _ARRAYS))
+
+
+_ARRAYS = ("centre", "components", "variance", "usual", "reference")
+
+
+def _components(variance: Floats, rows: int) -> int:
+    """How many components: enough for ``EXPLAINED``, few enough to be estimated from so many rows."""
+    positive = int((variance > 1e-12 * max(1e-12, float(variance.max(initial=0.0)))).sum())
+    if positive == 0 or variance.max() <= 1e-12:
+        return 0
+    enough = int(np.searchsorted(np.cumsum(variance) / variance.sum(), EXPLAINED)) + 1
+    return max(1, min(enough, positive, MOST_COMPONENTS, rows // ROWS_PER_COMPONENT))

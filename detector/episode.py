@@ -1,0 +1,40 @@
+"""Episodes: when single windows over the bound become an alarm, and when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+CLOSE_AT = 0.7  # hysteresis
+MERGE_S = 60.0  # an episode that closed so recently is resumed, with its onset and subsystem
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """``level`` is the alarm statistic that decides; times in seconds since the epoch, NaN when there is none."""
+
+    open: bool = False
+    page: bool = False
+    onset_s: float = float("nan")
+    closed_s: float = float("nan")
+    subsystem: str = ""
+
+    def opens(self, level: float) -> bool:
+        """Whether this level of the alarm statistic opens a closed episode."""
+        return not self.open and level > 1.0
+
+    def resumes(self, end_s: float) -> bool:
+        """Whether an opening at ``end_s`` continues the episode that closed last."""
+        return end_s - self.closed_s <= MERGE_S  # False while closed_s is NaN
+
+
+def advance(episode: Episode, level: float, page_level: float, end_s: float, onset_s: float, subsystem: str) -> Episode:
+    """The episode after one more window. ``onset_s`` and ``subsystem`` are what an episode opening now would have."""
+    if episode.open:
+        if level < CLOSE_AT:
+            return replace(episode, open=False, page=False, closed_s=end_s)
+        return replace(episode, page=episode.page or level > page_level)
+    if not episode.opens(level):
+        return episode
+    if episode.resumes(end_s):
+        return replace(episode, open=True, page=level > page_level, closed_s=float("nan"))
+    return Episode(True, level > page_level, onset_s, float("nan"), subsystem)

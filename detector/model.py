@@ -1,0 +1,156 @@
+"""A host's model: scaling, pruning, the detectors and the calibrations, fitted on one table of healthy windows.
+
+Scores are calibrated on windows that the detectors did not see: with as many features as windows, a model
+flatters what it was fitted on beyond recognition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.signal import JUDGED_SUBSYSTEMS
+from detector import attribution
+from detector.calibration import Budget, Calibration, calibrate
+from detector.detectors.protocol import Detector, Layout
+from detector.detectors.registry import registered
+from detector.features import Feature
+from detector.frame import Floats
+from detector.fusion import Normaliser, fit_normaliser, fuse
+from detector.pruning import Groups, correlations, covered, group_by_correlation
+from detector.scaling import Scaler, fit_scaler
+
+FOLDS = 4
+INDEPENDENT_R, DISTINCT_R = 0.5, 0.95
+MOST_DISTINCT = 200
+FUSED = "fused"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is fitted on one table of windows: everything but the calibrations."""
+
+    scaler: Scaler
+    groups: Groups
+    layout: Layout
+    detectors: tuple[Detector, ...]
+
+    def raw(self, z: Floats) -> Floats:
+        """Scores [N, D] of all detectors."""
+        return np.stack([detector.score(z).score for detector in self.detectors], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """``calibrations`` by detector name, and ``fused``; ``usual_evidence`` float64[G]: see ``attribution``."""
+
+    features: tuple[Feature, ...]
+    names: tuple[str, ...]
+    parts: Parts
+    normaliser: Normaliser
+    calibrations: dict[str, Calibration]
+    usual_evidence: Floats
+    fitted_s: float
+    rows: int
+
+    @property
+    def fused(self) -> Calibration:
+        """The calibration of the fused score."""
+        return self.calibrations[FUSED]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Windows judged by a model: deviations ``z`` [N, F], and ``fused`` [N], the weighted mean of normalised scores.
+
+    ``scores`` are by detector and fused, each [N] with its bound at 1; ``p_value`` and ``coverage`` [N].
+    """
+
+    z: Floats
+    fused: Floats
+    scores: dict[str, Floats]
+    p_value: Floats
+    coverage: Floats
+
+
+def fit_parts(x: Floats, features: tuple[Feature, ...]) -> Parts:
+    """Scaler, groups and detectors from windows ``x`` float64[N, F]."""
+    scaler = fit_scaler(x, features)
+    z = scaler.deviations(x)
+    r, usable = correlations(z), covered(x)
+    groups = group_by_correlation(r, usable, INDEPENDENT_R)
+    distinct = group_by_correlation(r, usable, DISTINCT_R).representatives[:MOST_DISTINCT]
+    numbers = {name: number for number, name in enumerate(JUDGED_SUBSYSTEMS)}
+    subsystem = np.array([numbers[feature.channel.subsystem] for feature in features], dtype=np.intp)
+    layout = Layout(subsystem, JUDGED_SUBSYSTEMS, groups.representatives, distinct)
+    detectors = tuple(detector.fit(z, layout) for detector in registered().values())
+    return Parts(scaler, groups, layout, detectors)
+
+
+def fit_model(
+    end_s: Floats,
+    x: Floats,
+    features: tuple[Feature, ...],
+    window_s: float,
+    maxima: Floats,
+    per_day: float,
+    budget: Budget,
+) -> Model:
+    """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``maxima`` and ``per_day`` as in ``calibrate``."""
+    raw, evidence = _held_out(end_s, x, features, window_s)
+    parts = fit_parts(x, features)
+    normaliser = fit_normaliser(raw)
+    normalised = normaliser(raw)
+    runs = unbroken(end_s)
+    nothing = np.empty(0)
+    calibrations = {
+        detector.name: calibrate(normalised[:, column], runs, nothing, per_day, budget)
+        for column, detector in enumerate(parts.detectors)
+    }
+    calibrations[FUSED] = calibrate(fuse(normalised, weights(parts)), runs, maxima, per_day, budget)
+    usual = np.maximum(np.percentile(evidence, 99, axis=0), attribution.LEAST_EVIDENCE)
+    names = tuple(str(feature) for feature in features)
+    return Model(features, names, parts, normaliser, calibrations, usual, float(end_s[-1]), len(x))
+
+
+def _held_out(end_s: Floats, x: Floats, features: tuple[Feature, ...], window_s: float) -> tuple[Floats, Floats]:
+    """Scores [N, D] and evidence [N, G] of every window by a model fitted without its part of time."""
+    raw, evidence = [], []
+    for fold in np.array_split(np.arange(len(x)), FOLDS):
+        # Windows that overlap the held-out stretch share samples with it.
+        near = (end_s > end_s[fold[0]] - window_s) & (end_s < end_s[fold[-1]] + window_s)
+        parts = fit_parts(x[~near], features)
+        z = parts.scaler.deviations(x[fold])
+        raw.append(parts.raw(z))
+        evidence.append(attribution.by_subsystem(attribution.weighted(np.abs(np.nan_to_num(z)), features), features))
+    return np.concatenate(raw), np.concatenate(evidence)
+
+
+def unbroken(end_s: Floats) -> npt.NDArray[np.intp]:
+    """Numbers, intp[N], of the stretches of windows without a gap between them."""
+    steps = np.diff(end_s)
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    return np.concatenate([[0], np.cumsum(steps > 1.5 * usual)]).astype(np.intp)
+
+
+def weights(parts: Parts) -> Floats:
+    """The detectors' weights in the fused score, float64[D]."""
+    return np.array([detector.weight for detector in parts.detectors])
+
+
+def judge(model: Model, x: Floats) -> Judgement:
+    """Judge windows ``x`` float64[N, F] whose columns are the model's; a window with no data has NaN scores."""
+    z = model.parts.scaler.deviations(x)
+    used = model.parts.layout.distinct
+    coverage = (~np.isnan(z[:, used])).mean(axis=1) if len(used) else np.zeros(len(x))
+    normalised = model.normaliser(model.parts.raw(z))
+    normalised[coverage == 0.0] = np.nan
+    scores = {
+        detector.name: model.calibrations[detector.name].score(normalised[:, column])
+        for column, detector in enumerate(model.parts.detectors)
+    }
+    fused = fuse(normalised, weights(model.parts))
+    scores[FUSED] = model.fused.score(fused)
+    return Judgement(z, fused, scores, model.fused.p_value(fused), coverage)

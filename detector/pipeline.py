@@ -1,0 +1,258 @@
+"""The pipeline: what one more window of a host means, as a pure function of frame, state and time.
+
+Frame -> channels -> features -> deviations -> three detectors -> fused score -> episode -> attribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from detector import attribution
+from detector.calibration import Budget, alarm_statistic
+from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S, evaluate
+from detector.episode import MERGE_S, Episode, advance
+from detector.features import Features, extract
+from detector.frame import Floats, Frame
+from detector.model import FOLDS, FUSED, Judgement, Model, fit_model, judge
+from detector.state import HostState, Scored
+from detector.training import BLOCK_ROWS, MOST_BLOCKS, Float32s, Training, align
+from detector.verdict import Cause, Phase, Verdict
+
+MAXIMA_PERIOD_S = 60.0
+MOST_MAXIMA = 10_080  # a week of minutes
+SIZES_KEPT = 30
+MOST_CAUSES = 8
+LEAST_ROWS = 10 * FOLDS
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How to judge; seconds, and alarms per host-day."""
+
+    window_s: float = 3.0
+    stride_s: float = 1.0
+    baseline_s: float = 600.0
+    warning_per_day: float = 0.5
+    page_per_day: float = 0.05
+    votes: int = 5
+    of: int = 10
+    refit_s: float = 3600.0
+    freeze_limit_s: float = 1800.0
+
+    def __post_init__(self) -> None:
+        assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
+        assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
+        assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
+
+    @property
+    def lookback_s(self) -> float:
+        """How much of the past a frame must hold: the window and the longest time that a value is held."""
+        return self.window_s + HOLD_INTERVALS * max(TIER_INTERVAL_S.values())
+
+    @property
+    def budget(self) -> Budget:
+        """The alarm budget."""
+        return Budget(self.warning_per_day, self.page_per_day, self.votes, self.of)
+
+
+def features_at(frame: Frame, ends_s: Floats, judge_by: Judge) -> Features:
+    """The features of the windows that end at ``ends_s`` float64[N]."""
+    first_row = int(np.searchsorted(frame.times_s, ends_s[0] - judge_by.window_s, side="right")) if len(ends_s) else 0
+    return extract(evaluate(frame, first_row=first_row), ends_s, judge_by.window_s)
+
+
+def step(frame: Frame, state: HostState, end_s: float, judge_by: Judge) -> tuple[HostState, Verdict]:
+    """Judge the window that ends at ``end_s``. ``frame`` must cover the ``lookback_s`` before it."""
+    assert frame.instance == state.instance, f"frame of {frame.instance} for the state of {state.instance}"
+    assert not end_s <= state.last_end_s, "a window is judged once, in order of time"
+    return judge_window(features_at(frame, np.array([end_s]), judge_by), state, judge_by)
+
+
+def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[HostState, Verdict]:
+    """As ``step``, from the features of that one window."""
+    end_s, x = float(window.end_s[0]), window.x.astype(np.float32)[0]
+    state = replace(state, last_end_s=end_s)
+    if np.isnan(x).all():
+        return state, _verdict_without_score(state, end_s, judge_by)
+    if window.features != state.features:
+        state = replace(state, features=window.features)
+    if np.isnan(state.baseline_from_s):
+        state = replace(state, baseline_from_s=end_s)
+    if state.model is None:
+        state = replace(state, training=state.training.add(end_s, x, window.names, judge_by.stride_s))
+        return state, _verdict_without_score(state, end_s, judge_by)
+    model = state.model
+    judgement = judge(model, align(window.x, window.names, model.names))
+    state = _remember(state, judgement, end_s, judge_by)
+    state = _episode(state, model, end_s, judge_by)
+    state = _learn(state, end_s, x, window.names, judge_by)
+    return state, _verdict(state, model, judgement, window, judge_by)
+
+
+def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
+    """Whether a fit is due: after the first baseline, at each doubling of it, then every ``refit_s``."""
+    if state.training.rows < LEAST_ROWS or np.isnan(state.baseline_from_s):
+        return False
+    span_s = end_s - state.baseline_from_s
+    if state.model is None or state.rebaselining:
+        return span_s >= judge_by.baseline_s
+    if state.episode.open:
+        return False
+    age_s = end_s - state.model.fitted_s
+    doubled = age_s >= state.model.fitted_s - state.baseline_from_s
+    return age_s >= judge_by.refit_s or (_growing(state, judge_by) and doubled)
+
+
+def _growing(state: HostState, judge_by: Judge) -> bool:
+    """Whether the model in use saw less than the training memory can hold."""
+    fitted_s = state.model.fitted_s if state.model else state.baseline_from_s
+    return fitted_s - state.baseline_from_s < BLOCK_ROWS * MOST_BLOCKS * judge_by.stride_s
+
+
+def fit(state: HostState, judge_by: Judge) -> HostState:
+    """The state with a model of all that was learned so far; takes about a second."""
+    ends_s, x, names = state.training.table()
+    x = align(x, names, tuple(str(feature) for feature in state.features))
+    # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
+    maxima = np.empty(0) if _growing(state, judge_by) else state.maxima
+    per_day = 86400.0 / MAXIMA_PERIOD_S
+    model = fit_model(ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget)
+    state = replace(state, model=model, maxima=maxima, fits=state.fits + 1, sizes=(), before=None)
+    if state.rebaselining:
+        state = replace(state, rebaselining=False, episode=Episode(), scores=(), pending=())
+    return state
+
+
+def _remember(state: HostState, judgement: Judgement, end_s: float, judge_by: Judge) -> HostState:
+    """With this window's score and deviations; only windows of the last ``of`` strides can vote."""
+    since_s = end_s - (judge_by.of - 0.5) * judge_by.stride_s
+    score, fused = float(judgement.scores[FUSED][0]), float(judgement.fused[0])
+    size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
+    scores = (*(item for item in state.scores if item.end_s > since_s), Scored(end_s, score, fused))
+    return replace(state, scores=scores, sizes=(*state.sizes, (end_s, size))[-SIZES_KEPT:])
+
+
+def alarm_level(scores: Sequence[float], judge_by: Judge) -> float:
+    """The alarm statistic of the newest windows."""
+    return float(alarm_statistic(np.array(scores), judge_by.votes, judge_by.of)[-1])
+
+
+def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> HostState:
+    """The state with its episode advanced by the newest window."""
+    level = alarm_level([scored.score for scored in state.scores], judge_by)
+    onset_s = next((scored.end_s for scored in state.scores if scored.score > 1.0), end_s)
+    subsystem = state.episode.subsystem
+    if state.episode.opens(level) and not state.episode.resumes(end_s):
+        before = mean_size(state, until_s=onset_s - judge_by.window_s)
+        state = replace(state, before=before)
+        during = mean_size(state, since_s=onset_s)
+        subsystem = attribution.leading(_shares(model, during, before))
+    episode = advance(state.episode, level, model.fused.page_score(), end_s, onset_s, subsystem)
+    return replace(state, episode=episode)
+
+
+def _learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], judge_by: Judge) -> HostState:
+    """The state after learning from a window, or from none while an episode is open or just over."""
+    episode = state.episode
+    if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
+        return replace(
+            state,
+            training=Training(),
+            pending=(),
+            maxima=np.empty(0),
+            rebaselining=True,
+            rebaselines=state.rebaselines + 1,
+            baseline_from_s=end_s,
+        )
+    if state.rebaselining:
+        return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
+    if episode.open or end_s - episode.closed_s <= MERGE_S:
+        return replace(state, pending=())
+    state = _count_minute(state, end_s, alarm_level([scored.fused for scored in state.scores], judge_by))
+    pending = (*state.pending, (end_s, x))
+    training = state.training
+    if len(pending) > judge_by.of:
+        training = training.add(*pending[0], names, judge_by.stride_s)
+        pending = pending[1:]
+    return replace(state, training=training, pending=pending)
+
+
+def _count_minute(state: HostState, end_s: float, level: float) -> HostState:
+    """The state with the running minute's largest alarm statistic, the finished minute's kept on the fused scale."""
+    start_s, largest = state.minute
+    if end_s - start_s < MAXIMA_PERIOD_S:
+        return replace(state, minute=(start_s, max(largest, level)))
+    maxima = state.maxima
+    if np.isfinite(largest) and end_s - start_s < 2 * MAXIMA_PERIOD_S:
+        maxima = np.append(maxima, largest)[-MOST_MAXIMA:]
+    return replace(state, maxima=maxima, minute=(end_s, level))
+
+
+def mean_size(state: HostState, since_s: float = -np.inf, until_s: float = np.inf) -> Floats:
+    """Mean |deviation| float64[F] of the remembered windows that end in [since, until]; zeros where there are none."""
+    chosen = [size for end_s, size in state.sizes if since_s <= end_s <= until_s]
+    if not chosen:
+        return np.zeros(len(state.sizes[-1][1]))
+    mean: Floats = np.mean(chosen, axis=0, dtype=np.float64)
+    return mean
+
+
+def _shares(model: Model, during: Floats, before: Floats) -> dict[str, float]:
+    evidence = attribution.weighted(attribution.contrast(during, before)[None, :], model.features)
+    return attribution.shares(attribution.by_subsystem(evidence, model.features)[0], model.usual_evidence)
+
+
+def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:
+    if state.model is not None:
+        phase = Phase.PROVISIONAL if state.model.fused.provisional else Phase.CALIBRATED
+        return Verdict(state.instance, end_s, phase, progress=1.0, rebaselines=state.rebaselines)
+    elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
+    return Verdict(state.instance, end_s, Phase.LEARNING, progress=min(1.0, elapsed_s / judge_by.baseline_s))
+
+
+def _verdict(state: HostState, model: Model, judgement: Judgement, window: Features, judge_by: Judge) -> Verdict:
+    end_s = float(window.end_s[0])
+    recent = 5 * judge_by.stride_s
+    during = mean_size(state, since_s=end_s - recent)
+    before = state.before if state.episode.open and state.before is not None else None
+    if before is None:
+        before = mean_size(state, until_s=end_s - recent - judge_by.window_s)
+    scores = {name: float(values[0]) for name, values in judgement.scores.items()}
+    episode = state.episode
+    return Verdict(
+        instance=state.instance,
+        end_s=end_s,
+        phase=Phase.PROVISIONAL if model.fused.provisional else Phase.CALIBRATED,
+        score=scores[FUSED],
+        p_value=float(judgement.p_value[0]),
+        detectors={name: score for name, score in scores.items() if name != FUSED},
+        agreement=sum(score > 1.0 for name, score in scores.items() if name != FUSED),
+        active=episode.open,
+        page=episode.page,
+        subsystem=episode.subsystem if episode.open else "",
+        shares=_shares(model, during, before),
+        causes=_causes(model, judgement, window, during, before),
+        coverage=float(judgement.coverage[0]),
+        frozen=episode.open and not state.rebaselining,
+        progress=1.0,
+        rebaselines=state.rebaselines,
+        onset_s=episode.onset_s if episode.open else float("nan"),
+    )
+
+
+def _causes(model: Model, judgement: Judgement, window: Features, during: Floats, before: Floats) -> tuple[Cause, ...]:
+    evidence = attribution.weighted(attribution.contrast(during, before)[None, :], model.features)[0]
+    x = align(window.x, window.names, model.names)[0]
+    x = np.where(np.isnan(x), model.parts.scaler.median, x)
+    return attribution.causes(
+        evidence,
+        np.nan_to_num(judgement.z[0]),
+        x,
+        model.parts.scaler.median,
+        model.features,
+        model.parts.groups,
+        MOST_CAUSES,
+    )

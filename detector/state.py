@@ -1,0 +1,207 @@
+"""All that is remembered of one host between two windows; immutable, and convertible to plain arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog import SIGNALS
+from catalog.series import parse_series
+from catalog.signal import JUDGED_SUBSYSTEMS
+from detector.calibration import Calibration, Tail
+from detector.channels import channel_of
+from detector.detectors.protocol import Layout
+from detector.detectors.registry import registered
+from detector.episode import Episode
+from detector.features import Feature
+from detector.frame import Floats
+from detector.fusion import Normaliser
+from detector.model import Model, Parts
+from detector.pruning import Groups
+from detector.scaling import Scaler
+from detector.training import Block, Float32s, Training
+
+SCHEMA_VERSION = 1
+NEVER = float("nan")
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A window's fused score with its bound at 1, and the normalised value that it was calibrated from."""
+
+    end_s: float
+    score: float
+    fused: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """What is known of a host; times in seconds since the epoch.
+
+    ``scores`` and ``sizes`` are the newest windows' fused scores and |deviations|
+    float32[F]; ``before`` float64[F] is the mean |deviation| before the open episode's onset; ``pending`` are windows
+    that are not trained on until it is sure that no episode began with them; ``maxima`` float64[M] are the largest
+    alarm statistics of past minutes."""
+
+    instance: str
+    features: tuple[Feature, ...] = ()
+    training: Training = field(default_factory=Training)
+    pending: tuple[tuple[float, Float32s], ...] = ()
+    model: Model | None = None
+    scores: tuple[Scored, ...] = ()
+    sizes: tuple[tuple[float, Float32s], ...] = ()
+    before: Floats | None = None
+    episode: Episode = field(default_factory=Episode)
+    maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    minute: tuple[float, float] = (NEVER, -np.inf)  # start of the running minute and its largest alarm statistic
+    baseline_from_s: float = NEVER
+    rebaselining: bool = False
+    rebaselines: int = 0
+    fits: int = 0
+    last_end_s: float = NEVER
+
+    @classmethod
+    def new(cls, instance: str) -> HostState:
+        """A host never seen before."""
+        return cls(instance)
+
+    def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        """A header that fits JSON and plain arrays; what only the next seconds need is left out."""
+        header: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "catalog": catalog_hash(),
+            "instance": self.instance,
+            "names": [str(feature) for feature in self.features],
+            "baseline_from_s": self.baseline_from_s,
+            "rebaselines": self.rebaselines,
+            "fits": self.fits,
+            "completed": self.training.completed,
+            "blocks": [list(block.names) for block in self.training.blocks],
+            "model": None,
+        }
+        arrays: Arrays = {"maxima": self.maxima}
+        for number, block in enumerate(self.training.blocks):
+            arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"] = block.end_s, block.x
+        if self.model is not None:
+            header["model"] = _model_to_arrays(self.model, arrays)
+        return header, arrays
+
+    @classmethod
+    def from_arrays(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> HostState:
+        """The inverse of ``to_arrays``; raises ValueError or KeyError where the header does not fit this program."""
+        if header["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(f"state of schema version {header['schema_version']}, this program reads {SCHEMA_VERSION}")
+        if header["catalog"] != catalog_hash():
+            raise ValueError("state was made with another catalog of signals")
+        blocks = tuple(
+            Block(arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"], tuple(names))
+            for number, names in enumerate(header["blocks"])
+        )
+        training = Training(blocks=blocks, names=tuple(header["names"]), completed=header["completed"])
+        model = None if header["model"] is None else _model_from_arrays(header["model"], arrays)
+        return cls(
+            instance=header["instance"],
+            features=tuple(map(feature_of, header["names"])),
+            training=training,
+            model=model,
+            maxima=arrays["maxima"],
+            baseline_from_s=header["baseline_from_s"],
+            rebaselines=header["rebaselines"],
+            fits=header["fits"],
+        )
+
+
+def catalog_hash() -> str:
+    """Changes with anything in the catalog that changes the meaning of a feature's number."""
+    text = "\n".join(f"{s.name} {s.promql()} {s.floor} {s.scale} {s.worse}" for s in SIGNALS.values())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def feature_of(name: str) -> Feature:
+    """The feature that is called so; raises KeyError where the catalog has no such signal."""
+    series, _, statistic = name.rpartition(":")
+    parsed = parse_series(series)
+    return Feature(channel_of(SIGNALS[parsed.name], parsed.labels), statistic)
+
+
+def _model_to_arrays(model: Model, arrays: Arrays) -> dict[str, Any]:
+    parts = model.parts
+    arrays |= {
+        "scaler/median": parts.scaler.median,
+        "scaler/spread": parts.scaler.spread,
+        "scaler/sign": parts.scaler.sign,
+        "groups/representatives": parts.groups.representatives,
+        "groups/group": parts.groups.group,
+        "layout/subsystem": parts.layout.subsystem,
+        "layout/independent": parts.layout.independent,
+        "layout/distinct": parts.layout.distinct,
+        "normaliser/median": model.normaliser.median,
+        "normaliser/range": model.normaliser.range,
+        "usual_evidence": model.usual_evidence,
+    }
+    for detector in parts.detectors:
+        arrays |= {f"detector/{detector.name}/{name}": array for name, array in detector.to_arrays().items()}
+    for name, calibration in model.calibrations.items():
+        arrays[f"calibration/{name}/sample"] = calibration.sample
+    return {
+        "names": list(model.names),
+        "fitted_s": model.fitted_s,
+        "rows": model.rows,
+        "calibrations": {
+            name: {
+                "rows": calibration.rows,
+                "tail": {f.name: getattr(calibration.tail, f.name) for f in fields(Tail)},
+                "bound": calibration.bound,
+                "page_bound": None if calibration.provisional else calibration.page_bound,
+            }
+            for name, calibration in model.calibrations.items()
+        },
+    }
+
+
+def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Model:
+    layout = Layout(
+        arrays["layout/subsystem"], JUDGED_SUBSYSTEMS, arrays["layout/independent"], arrays["layout/distinct"]
+    )
+    detectors = tuple(
+        detector.from_arrays(
+            {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}, layout
+        )
+        for name, detector in registered().items()
+        for prefix in (f"detector/{name}/",)
+    )
+    parts = Parts(
+        Scaler(arrays["scaler/median"], arrays["scaler/spread"], arrays["scaler/sign"]),
+        Groups(arrays["groups/representatives"], arrays["groups/group"]),
+        layout,
+        detectors,
+    )
+    calibrations = {
+        name: Calibration(
+            arrays[f"calibration/{name}/sample"],
+            entry["rows"],
+            Tail(**entry["tail"]),
+            entry["bound"],
+            np.inf if entry["page_bound"] is None else entry["page_bound"],
+            entry["page_bound"] is None,
+        )
+        for name, entry in header["calibrations"].items()
+    }
+    names = tuple(header["names"])
+    return Model(
+        features=tuple(map(feature_of, names)),
+        names=names,
+        parts=parts,
+        normaliser=Normaliser(arrays["normaliser/median"], arrays["normaliser/range"]),
+        calibrations=calibrations,
+        usual_evidence=arrays["usual_evidence"],
+        fitted_s=header["fitted_s"],
+        rows=header["rows"],
+    )

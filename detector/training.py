@@ -1,0 +1,98 @@
+"""Training memory: a bounded, unflagged sample of a host's past windows, in blocks of consecutive ones.
+
+Blocks, not single windows, because calibration needs stretches of time. Up to a day every block has the same
+chance to be kept; after that older ones are forgotten exponentially, so that the baseline follows the host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.frame import Floats
+
+BLOCK_ROWS = 50
+MOST_BLOCKS = 20
+HORIZON_S = 86400.0
+
+Float32s = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive windows: ends float64[n] and features float32[n, F] under ``names``."""
+
+    end_s: Floats
+    x: Float32s
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Completed ``blocks``, the one being filled, and how many were ever completed."""
+
+    blocks: tuple[Block, ...] = ()
+    filling: tuple[tuple[float, Float32s], ...] = ()
+    names: tuple[str, ...] = ()
+    completed: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Windows held."""
+        return sum(len(block.end_s) for block in self.blocks) + len(self.filling)
+
+    def add(self, end_s: float, x: Float32s, names: tuple[str, ...], stride_s: float) -> Training:
+        """With one more window; a gap in time or other features start a new block."""
+        state = self
+        broken = bool(self.filling) and end_s - self.filling[-1][0] > 1.5 * stride_s
+        if self.filling and (broken or names != self.names):
+            state = state._complete(stride_s)
+        state = replace(state, filling=(*state.filling, (end_s, x)), names=names)
+        return state._complete(stride_s) if len(state.filling) >= BLOCK_ROWS else state
+
+    def _complete(self, stride_s: float) -> Training:
+        block = _block(self.filling, self.names)
+        count = self.completed + 1
+        blocks = (*self.blocks, block)
+        if len(blocks) > MOST_BLOCKS:
+            # Seeded by the block's own time: replicas that saw the same windows keep the same ones.
+            draw = np.random.default_rng(int(block.end_s[0] * 1000))
+            keep = max(MOST_BLOCKS / count, MOST_BLOCKS * BLOCK_ROWS * stride_s / HORIZON_S)
+            victim = int(draw.integers(MOST_BLOCKS)) if draw.random() < keep else MOST_BLOCKS
+            blocks = blocks[:victim] + blocks[victim + 1 :]
+        return replace(self, blocks=blocks, filling=(), completed=count)
+
+    def table(self) -> tuple[Floats, Floats, tuple[str, ...]]:
+        """All windows in order of time: ends float64[N], features float64[N, F], and the newest names.
+
+        Older blocks with other features are aligned by name; what they lack is NaN.
+        """
+        blocks = self.blocks if not self.filling else (*self.blocks, _block(self.filling, self.names))
+        blocks = tuple(sorted(blocks, key=lambda block: float(block.end_s[0])))
+        if not blocks:
+            return np.empty(0), np.empty((0, 0)), ()
+        names = blocks[-1].names
+        x = np.concatenate([align(block.x.astype(np.float64), block.names, names) for block in blocks])
+        return np.concatenate([block.end_s for block in blocks]), x, names
+
+    def since(self, start_s: float) -> Training:
+        """Only what ended after ``start_s``: the start of a new baseline."""
+        blocks = tuple(block for block in self.blocks if block.end_s[0] > start_s)
+        filling = tuple(row for row in self.filling if row[0] > start_s)
+        return Training(blocks, filling, self.names, len(blocks))
+
+
+def _block(rows: tuple[tuple[float, Float32s], ...], names: tuple[str, ...]) -> Block:
+    return Block(np.array([end_s for end_s, _ in rows]), np.stack([x for _, x in rows]), names)
+
+
+def align(x: Floats, names: tuple[str, ...], wanted: tuple[str, ...]) -> Floats:
+    """Columns of ``x`` [N, F] under ``names`` reordered to ``wanted``; those not there are NaN."""
+    if names == wanted:
+        return x
+    index = {name: column for column, name in enumerate(names)}
+    columns = np.array([index.get(name, -1) for name in wanted], dtype=np.intp)
+    padded = np.concatenate([x, np.full((len(x), 1), np.nan)], axis=1)
+    return padded[:, columns]
