@@ -22,6 +22,10 @@ def _setting(flag: str, default: str, kind: Kind[Any], help_text: str) -> Any:
     return field(default_factory=lambda: kind.parse(default), metadata=metadata)
 
 
+class SettingsError(ValueError):
+    """A setting is wrong; the message names the flag or variable and what is allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the exporter can be told."""
@@ -124,7 +128,7 @@ def from_arguments(arguments: argparse.Namespace, environment: Mapping[str, str]
     """Settings from parsed flags and the environment.
 
     Raises:
-        ValueError: names the flag or variable, the value and what is allowed.
+        SettingsError: names the flag or variable, the value and what is allowed.
     """
     values: dict[str, Any] = {}
     for entry in fields(Settings):
@@ -144,4 +148,4 @@ def _parse(kind: Kind[Any], origin: str, given: Sequence[str]) -> Any:
         return kind.parse(text)
     except ValueError as error:
         reason = f" ({error})" if str(error) else ""
-        raise ValueError(f"{origin}: {text!r} is not allowed{reason}; allowed: {kind.allowed}") from None
+        raise SettingsError(f"{origin}: {text!r} is not allowed{reason}; allowed: {kind.allowed}") from None

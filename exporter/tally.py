@@ -47,6 +47,11 @@ class Pace:
     rows: int = 0
     lateness_s: deque[float] = field(default_factory=lambda: deque(maxlen=600))
 
+    def late_s(self, share: float) -> float:
+        """What this share of the recent ticks did not exceed; 1.0 gives the largest, NaN before the first tick."""
+        ordered = sorted(self.lateness_s)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else nan
+
 
 @dataclass(slots=True)
 class Tally:

@@ -1,0 +1,54 @@
+"""The exporter without its web side: collectors, sampler, ring and exposition, put together from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from exporter.collector import Collector, Context, discover
+from exporter.exposition import Exposition, Format
+from exporter.host import Host
+from exporter.ring import Ring
+from exporter.sampler import Limits, Sampler
+from exporter.settings import Settings, SettingsError
+from exporter.slot import Slot
+from exporter.steady import Clock
+from exporter.tally import Tally
+
+
+class Engine:
+    """Everything that measures. Collectors are open once it is built; nothing is read before ``sampler`` is run."""
+
+    def __init__(
+        self, settings: Settings, kinds: Mapping[str, type[Collector]] | None = None, clock: Clock | None = None
+    ) -> None:
+        kinds = discover() if kinds is None else kinds
+        _check_names(settings.disabled, kinds)
+        self.clock = clock or Clock()
+        self.tally = Tally()
+        context = Context(host_of(settings), settings.profile, self.tally)
+        self.slots = [Slot(kinds[name], context, disabled=name in settings.disabled) for name in sorted(kinds)]
+        for slot in self.slots:
+            slot.start()
+        self.ring = Ring(settings.ring_duration_s, settings.ring_bytes)
+        limits = Limits(settings.interval_s, settings.budget_s, settings.deadline_s)
+        self.sampler = Sampler(self.slots, self.ring, self.tally, self.clock, limits)
+        self._exposition = Exposition({slot.name: slot.kind.families for slot in self.slots})
+
+    def exposition(self, form: Format, only: frozenset[str] | None = None) -> bytes:
+        """The newest values as text, of all collectors or of some."""
+        return self._exposition.render(self.ring.newest(), form, only)
+
+
+def host_of(settings: Settings) -> Host:
+    """The host that the settings point at."""
+    return Host(settings.procfs, settings.sysfs, settings.rootfs)
+
+
+def _check_names(disabled: frozenset[str], kinds: Mapping[str, type[Collector]]) -> None:
+    for name in sorted(disabled - set(kinds)):
+        nearest = get_close_matches(name, kinds, n=1)
+        hint = f" (did you mean {nearest[0]}?)" if nearest else ""
+        raise SettingsError(
+            f"--collector.disable: no collector is called {name!r}{hint}; allowed: {', '.join(sorted(kinds))}"
+        )

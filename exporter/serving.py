@@ -1,0 +1,75 @@
+"""A serving exporter: HTTP in the main thread's event loop, the sampler in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+from threading import Thread
+
+from tornado.netutil import bind_sockets
+
+from exporter.engine import Engine
+from exporter.pages import Pages
+from exporter.server import Server
+from exporter.settings import Settings
+
+_STOP_S = 1.0
+_LOG = logging.getLogger("exporter")
+
+
+def serve(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT (0), or until the sampler breaks (1). The exit status is 1, too, for a taken port.
+
+    Raises:
+        SettingsError: a setting that only the collectors can judge is wrong.
+    """
+    engine = Engine(settings)
+    host, port = settings.listen
+    try:
+        sockets = bind_sockets(port, host)
+    except OSError as error:
+        _LOG.error("cannot listen on %s, given by --web.listen-address: %s", _url(host, port), error.strerror or error)
+        return 1
+    return asyncio.run(_run(engine, settings, sockets))
+
+
+async def _run(engine: Engine, settings: Settings, sockets: list[socket.socket]) -> int:
+    server = Server(Pages(engine).by_path(), timeout_s=settings.timeout_s, max_connections=settings.max_connections)
+    server.add_sockets(sockets)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+
+    def sample() -> None:
+        try:
+            engine.sampler.run()
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+
+    # What has been made by now stays for good: the collector of cycles need not look at it again during a tick.
+    gc.collect()
+    gc.freeze()
+    thread = Thread(target=sample, name="sampler", daemon=True)
+    thread.start()
+    for bound in sockets:
+        _LOG.info("listening on %s", _url(*bound.getsockname()[:2]))
+    await ended.wait()
+    broken = not thread.is_alive()
+    engine.sampler.stop()
+    server.stop()
+    await asyncio.gather(
+        asyncio.wait_for(server.close_all_connections(), _STOP_S),
+        asyncio.to_thread(thread.join, _STOP_S),
+        return_exceptions=True,
+    )
+    if broken:
+        _LOG.error("the sampler has ended unexpectedly")
+    return int(broken)
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
