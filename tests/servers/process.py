@@ -126,14 +126,13 @@ def launch(
         )
     server = kind(name, process, log)
     running.append(server)
-    try:
-        wait_until(lambda: _is_ready(server, ready), READY_LIMIT_S, lambda: f"{name} ready")
-    except BaseException as error:
-        said = server.logged()
-        server.stop()
-        if isinstance(error, AssertionError):
-            raise ServerFailedError(f"{error}\n--- log of {name} ---\n{said}") from None
-        raise
+    with contextlib.ExitStack() as unless_ready:
+        unless_ready.callback(server.stop)
+        try:
+            wait_until(lambda: _is_ready(server, ready), READY_LIMIT_S, lambda: f"{name} ready")
+        except AssertionError as error:
+            raise ServerFailedError(f"{error}\n--- log of {name} ---\n{server.logged()}") from None
+        unless_ready.pop_all()
     return server
 
 

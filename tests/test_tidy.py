@@ -1,0 +1,219 @@
+"""The house rules of docs/style.md, as far as a program can see them."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from catalog import families
+from catalog.family import Family
+from tests.tree import PRODUCT, ROOT, Function, Source, files, product, sources
+
+MOST_LINES = 400
+LONGEST_FUNCTION = 59
+VAGUE = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
+BULKHEADS = {"exporter/slot.py", "detector/loop.py"}  # there a broken part must not stop the others
+TALKERS = re.compile(r"(exporter|detector)/(__main__|cli\w*|\w*view\w*|commands?/\w+|view/\w+)\.py")
+WAITERS = {"tests/servers/process.py", "deploy/run_local.py"}  # the only polling loops, both bounded
+HOSTS = ("pypi" + ".org", "python" + "hosted.org", "deb.debian" + ".org", "registry.npm" + "js.org")
+PLACES = ("/" + "work/", "/" + "root/")
+ENDERS = ("pkill" + " -f", "kill" + "all")
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+SWITCHES = re.compile(r"#\s*(mypy:|ruff:|type: ignore(?!\[)|noqa(?!:))")
+
+Rule = Callable[[Source], Iterator[str]]
+
+
+def _too_long(source: Source) -> Iterator[str]:
+    lines = source.text.count("\n")
+    if lines > MOST_LINES:
+        yield f"{lines} lines, {MOST_LINES} are allowed"
+    for function in source.functions():
+        length = _length(function)
+        if length > LONGEST_FUNCTION:
+            yield f"{function.name} has {length} lines without its docstring, {LONGEST_FUNCTION} are allowed"
+
+
+def _length(function: Function) -> int:
+    last = function.end_lineno or function.lineno
+    first = function.body[0]
+    documented = ast.get_docstring(function, clean=False) is not None
+    return last - function.lineno + 1 - (((first.end_lineno or 0) - first.lineno + 1) if documented else 0)
+
+
+def _undocumented(source: Source) -> Iterator[str]:
+    if source.text.strip() and not ast.get_docstring(source.tree):
+        yield "no module docstring"
+
+
+def _vague_name(source: Source) -> Iterator[str]:
+    vague = VAGUE & set(re.split(r"[/_.]", source.name))
+    if vague:
+        yield f"{vague} says nothing about what is in it"
+
+
+def _broad_except(source: Source) -> Iterator[str]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ExceptHandler) and source.name not in BULKHEADS and not _hands_on(node):
+            caught = {name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)} if node.type else {"all"}
+            if caught & {"Exception", "BaseException", "all"}:
+                yield f"line {node.lineno} catches everything"
+
+
+def _hands_on(handler: ast.ExceptHandler) -> bool:
+    """Whether whoever waits for the result gets the error."""
+    nodes = list(ast.walk(handler))
+    return any(isinstance(node, ast.Attribute) and node.attr == "set_exception" for node in nodes)
+
+
+def _print(source: Source) -> Iterator[str]:
+    for call in _calls(source, "print"):
+        if source.package in PRODUCT and not TALKERS.fullmatch(source.name):
+            yield f"line {call.lineno} prints"
+
+
+def _sleep(source: Source) -> Iterator[str]:
+    for call in _calls(source, "sleep"):
+        if ast.unparse(call.func) in {"time.sleep", "sleep"} and source.name not in WAITERS:
+            yield f"line {call.lineno} sleeps: await a condition (tests.servers.wait_until), with a bound"
+
+
+def _patched(source: Source) -> Iterator[str]:
+    if any(name.partition(".")[0] == "mock" or name.startswith("unittest") for name in source.imports):
+        yield "uses mocks"
+    if "builtins" + ".open" in source.text:
+        yield "patches open"
+
+
+def _switched_off(source: Source) -> Iterator[str]:
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if SWITCHES.search(line):
+            yield f"line {number} switches a check off for more than one named rule"
+
+
+def _calls(source: Source, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and _called(node) == name:
+            yield node
+
+
+def _called(call: ast.Call) -> str:
+    """The last word of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+RULES: tuple[Rule, ...] = (
+    _too_long, _undocumented, _vague_name, _broad_except, _print, _sleep, _patched, _switched_off,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.strip("_"))
+def test_source_keeps_the_rule(rule: Rule) -> None:
+    assert [f"{source.name}: {complaint}" for source in sources() for complaint in rule(source)] == []
+
+
+@pytest.mark.parametrize("words", [HOSTS, PLACES, ENDERS], ids=["registry-hosts", "machine-paths", "broad-kills"])
+def test_no_file_holds_what_belongs_to_one_machine(words: tuple[str, ...]) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {word}" for path in files() for word in words if word.encode() in path.read_bytes()
+    ]
+    assert found == []
+
+
+def test_nothing_is_left_unfinished() -> None:
+    texts = ((path, path.read_text(errors="replace")) for path in files() if path.suffix in {".py", ".md", ".yml", ""})
+    assert [str(path.relative_to(ROOT)) for path, text in texts if UNFINISHED.search(text)] == []
+
+
+def test_each_test_asserts_and_is_a_sentence() -> None:
+    silent, short = [], []
+    for source in sources():
+        for function in source.functions() if source.path.name.startswith("test_") else ():
+            if function.name.startswith("test_"):
+                if not any(_asserts(node) for node in ast.walk(function)):
+                    silent.append(f"{source.name}: {function.name}")
+                if function.name.count("_") < 3:
+                    short.append(f"{source.name}: {function.name}")
+    assert (silent, short) == ([], [])
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        name = _called(node)
+        return name in {"raises", "warns", "fail"} or re.match(r"_?(assert|check|expect|await)_", name) is not None
+    return isinstance(node, ast.Assert)
+
+
+def test_no_module_is_dead() -> None:
+    users = [source for source in sources() if source.package != "tests"]
+    discovered = {package for source in users for package in _discovered(source)}
+    imported = {name for source in users for name in source.imports if source.module not in name}
+    dead = [
+        source.name
+        for source in product()
+        if source.module not in imported
+        and source.module.rpartition(".")[0] not in discovered
+        and not source.name.endswith(("__main__.py", "__init__.py"))
+    ]
+    assert dead == []
+
+
+def _discovered(source: Source) -> Iterator[str]:
+    """Packages whose modules are all imported: ``package.__path__`` is read here."""
+    names = {name.rpartition(".")[2]: name for name in source.imports}
+    names |= {
+        alias.asname: f"{node.module}.{alias.name}"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "__path__" and isinstance(node.value, ast.Name):
+            yield names.get(node.value.id, node.value.id)
+
+
+def test_no_function_or_class_is_dead() -> None:
+    used: Counter[str] = Counter()
+    for source in sources():
+        if source.package != "tests":
+            used.update(name for node in ast.walk(source.tree) for name in _mentions(node))
+    defined = ((source, node) for source in product() for node in source.tree.body)
+    dead = [
+        f"{source.name}: {node.name}"
+        for source, node in defined
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not used[node.name] and not _is_found(source)
+    ]
+    assert dead == []
+
+
+def _is_found(source: Source) -> bool:
+    """Whether a registry picks classes up by their kind, not by their names."""
+    return any(source.module.startswith(f"{package}.") for other in product() for package in _discovered(other))
+
+
+def _mentions(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.alias):
+        yield node.name.rpartition(".")[2]
+
+
+def test_each_family_is_written_by_the_exporter() -> None:
+    constants = {
+        constant
+        for module in pkgutil.iter_modules(families.__path__, "catalog.families.")
+        for constant, value in vars(importlib.import_module(module.name)).items()
+        if isinstance(value, Family)
+    }
+    exporter = (source for source in product() if source.package == "exporter")
+    written = {name for source in exporter for node in ast.walk(source.tree) for name in _mentions(node)}
+    assert sorted(constants - written) == []
