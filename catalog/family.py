@@ -91,9 +91,9 @@ class Alias:
 
     name: str
     factor: float = 1.0
-    match: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    adds: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    renames: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    match: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    adds: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    renames: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
         assert self.name, "an alias needs the foreign metric's name"
