@@ -112,7 +112,7 @@ class Sampler:
     def _wait_until(self, due_s: float) -> bool:
         """Sleep; False once the sampler is to stop. Long waits are cut up, so that stopping need not wake a sleeper."""
         while not self._stopping and (left_s := due_s - self._clock.monotonic()) > 0:
-            self._clock.sleep(min(left_s, _LONGEST_SLEEP_S))
+            self._clock.wait(min(left_s, _LONGEST_SLEEP_S))
         return not self._stopping
 
     def tick(self, tick: int) -> None:
@@ -177,9 +177,9 @@ class Sampler:
     def settle(self) -> None:
         """Take two samples of every tier that can differ between them: what a single exposition needs."""
         self.tick(0)
-        self._clock.sleep(self._limits.interval_s)
+        self._clock.wait(self._limits.interval_s)
         while self._worker.finished() is None:
-            self._clock.sleep(0.005)
+            self._clock.wait(0.005)
         second = self._tracks[Tier.MEDIUM].every
         self._tracks[Tier.FAST].next_tick = second  # those in between are left out on purpose
         self.tick(second)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, isinf, nan
 from time import perf_counter, thread_time
 
@@ -33,6 +33,7 @@ class Slot:
         self._gap: list[float] = []
         self._rebuild_at_s = -inf
         self._strikes = 0
+        self._moved = ""
         reason = "switched off by --collector.disable" if disabled else self._unwanted()
         self.wanted = not reason
         if reason:
@@ -57,12 +58,8 @@ class Slot:
     def start(self) -> None:
         """Open the collector. ``Unavailable`` turns it off; any other failure is a failed read."""
         if self.wanted:
-            try:
-                self._build(perf_counter())
-            except Unavailable as reason:
-                self.health.state, self.health.reason = State.OFF, str(reason)
-            except Exception as error:  # noqa: BLE001 - the bulkhead
-                self._fail(error, perf_counter())
+            self.health.state = State.OFF  # until it has been built, so that Unavailable leaves it there
+            self._guard(self._build, perf_counter())
 
     def sample(self, wall_s: float) -> Sequence[float]:
         """Read the collector at ``wall_s``; NaN for every series where that fails.
@@ -73,17 +70,21 @@ class Slot:
         if self._collector is None and started_s < self._rebuild_at_s:
             return self._gap
         health, started_cpu_s = self.health, thread_time()
-        try:
-            values = self._read(started_s)
-        except Exception as error:  # noqa: BLE001 - the bulkhead: a collector that breaks must not break the tick
-            values = self._fail(error, started_s)
-        else:
+        values = self._guard(self._read, started_s)
+        if values is not self._gap:
             health.succeeded_at_s = wall_s
-            if health.state is not State.ON:
-                self._recover()
         health.reads += 1
         health.duration_s = perf_counter() - started_s
         health.cpu_s += thread_time() - started_cpu_s
+        return values
+
+    def _guard(self, step: Callable[[float], Sequence[float]], now_s: float) -> Sequence[float]:
+        try:
+            values = step(now_s)
+        except Exception as error:  # noqa: BLE001 - the bulkhead: a collector that breaks must not break the tick
+            return self._fail(error, now_s)
+        if self.health.state is not State.ON:
+            self._recover()
         return values
 
     def _read(self, now_s: float) -> Sequence[float]:
@@ -100,12 +101,13 @@ class Slot:
             return self._without_impossible(values)
         return values
 
-    def _build(self, now_s: float) -> None:
+    def _build(self, now_s: float) -> Sequence[float]:
         self.close()
         self._rebuild_at_s = now_s + RETRY_S
         self._collector = self.kind(self._context)
         self._rebuild_at_s = inf
         self._lay_out(self._collector.series)
+        return self._gap
 
     def _lay_out(self, series: tuple[Series, ...]) -> None:
         # An equal layout keeps the old tuple, so that a collector that was built anew does not start a new segment.
@@ -133,8 +135,9 @@ class Slot:
         return self._gap
 
     def _recover(self) -> None:
-        _LOG.info("collector %s works again", self.name)
-        self.health.state, self.health.reason = State.ON, ""
+        if self.health.reads:
+            _LOG.info("collector %s works again", self.name)
+        self.health.state, self.health.reason = State.ON, self._moved
         self._rebuild_at_s = inf
 
     def over_budget(self, budget_s: float) -> bool:
@@ -152,9 +155,9 @@ class Slot:
         """Have it read in a slower tier from now on."""
         self._strikes = 0
         self.health.errors["over_budget"] += 1
-        self.health.reason = f"moved from {self.tier} to {tier}: reads took more than {budget_s * 1000:g} ms"
-        self.health.tier = tier
-        _LOG.warning("collector %s %s", self.name, self.health.reason)
+        self._moved = f"moved from {self.tier} to {tier}: reads took more than {budget_s * 1000:g} ms"
+        self.health.tier, self.health.reason = tier, self._moved
+        _LOG.warning("collector %s %s", self.name, self._moved)
 
     def hang(self, deadline_s: float) -> None:
         """Note that a read did not come back in time."""

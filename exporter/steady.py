@@ -16,7 +16,7 @@ class Clock:
 
     wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
+    wait: Callable[[float], None] = time.sleep
     _offset_s: float = field(init=False)
 
     def __post_init__(self) -> None:
