@@ -78,7 +78,8 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     if np.isnan(x).all():
         return state, _verdict_without_score(state, end_s, judge_by)
     if window.features != state.features:
-        state = replace(state, features=window.features)
+        # What waits to be learned has the old columns.
+        state = replace(state, features=window.features, pending=())
     if np.isnan(state.baseline_from_s):
         state = replace(state, baseline_from_s=end_s)
     if state.model is None:
