@@ -43,8 +43,12 @@ def fit_scaler(x: Floats, features: tuple[Feature, ...]) -> Scaler:
     least = np.array([LEAST_SPREAD[feature.channel.scale] for feature in features])
     # A bursty channel rests at one value most of the time: its MAD is 0, its tail range is not.
     spread = np.maximum.reduce([MAD_TO_SIGMA * mad, TAIL_RANGE_TO_SIGMA * (high - low), least])
-    sign = np.array([_SIGN[feature.channel.worse] for feature in features])
-    return Scaler(median, spread, sign)
+    return Scaler(median, spread, np.array([_sign(feature) for feature in features]))
+
+
+def _sign(feature: Feature) -> float:
+    # Restlessness is bad news on either side of a channel's mean, and calm on neither.
+    return abs(_SIGN[feature.channel.worse]) if feature.statistic == "deviation" else _SIGN[feature.channel.worse]
 
 
 _SIGN = {Worse.HIGHER: 1.0, Worse.LOWER: -1.0, Worse.EITHER: 0.0}
