@@ -32,10 +32,10 @@ def main(folder: Path) -> None:
         return
     _run(sys.executable, "-m", "venv", "--without-pip", folder)
     print("installing with pip (about a minute; a few seconds where uv is installed)", flush=True)
-    _run(*_pip(), "--python", python, "--disable-pip-version-check", "install", "--quiet", *PROJECT)
+    _run(*pip(), "--python", python, "--disable-pip-version-check", "install", "--quiet", *PROJECT)
 
 
-def _pip() -> list[str | Path]:
+def pip() -> list[str | Path]:
     """A command that runs some pip; ``--python`` makes it work on another environment."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]

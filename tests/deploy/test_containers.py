@@ -1,0 +1,117 @@
+"""docker-compose.yml by the real Compose, the Dockerfile by hadolint, and both against the tree and the programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fnmatch import fnmatch
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import compose
+import pytest
+
+from tests.tree import ROOT
+
+# The console script of the same name always exits 0; the binary beside it does not.
+COMPOSE = Path(compose.__path__[0]) / "docker-compose"
+SERVICES = ["alertmanager", "detector", "exporter", "grafana", "prometheus"]
+UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+
+
+def _compose(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMPOSE, "-f", file, "config", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+
+
+@lru_cache(maxsize=1)
+def _services() -> dict[str, dict[str, Any]]:
+    run = _compose(ROOT / "docker-compose.yml", "--format=json")
+    assert run.returncode == 0, run.stderr
+    services: dict[str, dict[str, Any]] = json.loads(run.stdout)["services"]
+    return services
+
+
+def test_compose_accepts_the_file_with_its_five_services() -> None:
+    assert sorted(_services()) == SERVICES
+
+
+def test_compose_would_refuse_a_misspelt_key(tmp_path: Path) -> None:
+    broken = tmp_path / "docker-compose.yml"
+    broken.write_text((ROOT / "docker-compose.yml").read_text().replace("depends_on:", "dependz_on:"))
+    run = _compose(broken, "--quiet")
+    assert run.returncode != 0
+    assert "dependz_on" in run.stderr
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_service_is_pinned_watched_and_confined(name: str) -> None:
+    service = _services()[name]
+    image, _, tag = service["image"].rpartition(":")
+    assert image
+    assert tag.lstrip("v")[0].isdigit()
+    assert service["healthcheck"]["test"]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert {port["host_ip"] for port in service["ports"]} == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_service_mounts_only_what_is_there(name: str) -> None:
+    binds = [mount for mount in _services()[name].get("volumes", []) if mount["type"] == "bind"]
+    missing = [mount["source"] for mount in binds if not Path(mount["source"]).exists()]
+    assert missing == []
+    assert all(mount.get("read_only") for mount in binds)
+
+
+@pytest.mark.parametrize("name", ["exporter", "detector"])
+def test_service_uses_flags_that_its_program_has(name: str) -> None:
+    assert _unknown_flags(_services()[name]["command"]) == []
+
+
+@pytest.mark.parametrize("file", UNITS, ids=lambda file: file.stem)
+def test_unit_uses_flags_that_its_program_has(file: Path) -> None:
+    (line,) = (line for line in file.read_text().splitlines() if line.startswith("ExecStart="))
+    assert _unknown_flags(line.removeprefix("ExecStart=").split()) == []
+
+
+def test_board_and_data_source_are_where_grafana_looks() -> None:
+    mounts = {mount["target"]: mount["source"] for mount in _services()["grafana"]["volumes"]}
+    provider = (ROOT / "deploy/grafana/provisioning/dashboards/hostpulse.yml").read_text()
+    assert f"path: {_target(mounts, ROOT / 'deploy/grafana/dashboards')}\n" in provider
+    assert _target(mounts, ROOT / "deploy/grafana/provisioning") == "/etc/grafana/provisioning"
+
+
+def test_dockerfile_has_no_complaints() -> None:
+    hadolint = Path(sys.executable).parent / "hadolint"
+    run = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (0, "")
+
+
+def test_dockerfile_copies_what_the_ignore_file_lets_through() -> None:
+    lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("COPY")]
+    copied = {word for words in lines if not words[1].startswith("--") for word in words[1:-1]}
+    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert copied
+    assert [name for name in copied if not any(fnmatch(name, pattern) for pattern in allowed)] == []
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+
+
+def _target(mounts: dict[str, str], source: Path) -> str:
+    return next(target for target, mounted in mounts.items() if Path(mounted) == source)
+
+
+def _unknown_flags(command: list[str]) -> list[str]:
+    """Flags of a command line that the program's help does not tell of."""
+    program = Path(command[0]).name.removeprefix("hostpulse-")
+    verbs = [word for word in command[1:] if not word.startswith("-")]
+    helped = subprocess.run(
+        [sys.executable, "-m", program, *verbs, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert helped.returncode == 0, helped.stderr
+    flags = [word.partition("=")[0] for word in command if word.startswith("--")]
+    assert flags
+    return [flag for flag in flags if f"{flag} " not in f"{helped.stdout} "]
