@@ -80,6 +80,7 @@ class HostState:
             "instance": self.instance,
             "names": [str(feature) for feature in self.features],
             "baseline_from_s": self.baseline_from_s,
+            "rebaselining": self.rebaselining,
             "rebaselines": self.rebaselines,
             "fits": self.fits,
             "completed": self.training.completed,
@@ -113,6 +114,7 @@ class HostState:
             model=model,
             maxima=arrays["maxima"],
             baseline_from_s=header["baseline_from_s"],
+            rebaselining=header["rebaselining"],
             rebaselines=header["rebaselines"],
             fits=header["fits"],
         )
@@ -120,7 +122,7 @@ class HostState:
 
 def catalog_hash() -> str:
     """Changes with anything in the catalog that changes the meaning of a feature's number."""
-    text = "\n".join(f"{s.name} {s.promql()} {s.floor} {s.scale} {s.worse}" for s in SIGNALS.values())
+    text = "\n".join(f"{s.name} {s.promql()} {s.floor} {s.scale} {s.worse} {s.subsystem}" for s in SIGNALS.values())
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
