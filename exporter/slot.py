@@ -13,17 +13,20 @@ from catalog.series import Series
 from exporter.collector import Collector, Context, Unavailable
 from exporter.tally import Health, State
 
-RETRY_S = 30.0
-"""How long a collector may fail before it is built anew, and how long between attempts to build one."""
-
+_RETRY_S = 30.0
 _STRIKES = 20
 _LOG = logging.getLogger("exporter")
 
 
 class Slot:
-    """A collector as the sampler sees it: ``sample`` always returns one value for each of ``series``."""
+    """A collector as the sampler sees it: ``sample`` always returns one value for each of ``series``.
 
-    def __init__(self, kind: type[Collector], context: Context, *, disabled: bool = False) -> None:
+    One that has failed for ``retry_s`` is built anew, and as often again until that works.
+    """
+
+    def __init__(
+        self, kind: type[Collector], context: Context, *, disabled: bool = False, retry_s: float = _RETRY_S
+    ) -> None:
         self.name = kind.name
         self.kind = kind
         self.series: tuple[Series, ...] = ()
@@ -31,6 +34,7 @@ class Slot:
         self._context = context
         self._collector: Collector | None = None
         self._gap: list[float] = []
+        self._retry_s = retry_s
         self._rebuild_at_s = -inf
         self._strikes = 0
         self._moved = ""
@@ -103,7 +107,7 @@ class Slot:
 
     def _build(self, now_s: float) -> Sequence[float]:
         self.close()
-        self._rebuild_at_s = now_s + RETRY_S
+        self._rebuild_at_s = now_s + self._retry_s
         self._collector = self.kind(self._context)
         self._rebuild_at_s = inf
         self._lay_out(self._collector.series)
@@ -131,7 +135,7 @@ class Slot:
             health.state = State.FAILING
             _LOG.warning("collector %s fails: %s", self.name, health.reason)
         if self._rebuild_at_s == inf:
-            self._rebuild_at_s = now_s + RETRY_S
+            self._rebuild_at_s = now_s + self._retry_s
         return self._gap
 
     def _recover(self) -> None:

@@ -26,7 +26,7 @@ class Script:
 
     devices: tuple[str, ...] = ("a", "b")
     read: Callable[[], Sequence[float]] = lambda: (1.0, 2.0)
-    build: Callable[[], None] = lambda: None
+    build: Callable[[], object] = lambda: None
     reads: int = 0
     builds: int = 0
     closed: int = 0

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import isnan, nan
+from threading import Thread
+
+import pytest
+
+from catalog.family import Tier
+from exporter.engine import Engine
+from exporter.exposition import Format
+from exporter.settings import Settings, SettingsError
+from exporter.steady import Clock
+from exporter.tally import State
+from tests.exporter.tiny import START_S, Hands, Script, engine, newest, scripted
+from tests.servers.process import wait_until
+
+_LIMIT_S = 10.0
+
+
+def _times(built: Engine, tier: Tier) -> list[float]:
+    return [
+        piece[start]
+        for segment in built.ring.since(0.0)
+        if segment.schema.tier is tier
+        for piece in segment.pieces
+        for start in range(0, len(piece), segment.schema.width)
+    ]
+
+
+def _run(built: Engine, hands: Hands, until_s: float) -> None:
+    """Run the sampler in this thread on the test's clocks until their time."""
+    stop = built.sampler.stop
+    clock = built.clock
+    clock.wait = lambda seconds: stop() if hands.elapsed_s >= until_s else hands.wait(seconds)
+    built.sampler.run()
+
+
+def _settle(built: Engine) -> None:
+    """Await the batch of slow reads that is under way."""
+    wait_until(lambda: built.sampler._worker.finished() is not None, _LIMIT_S, "slow reads are done")
+
+
+def test_ticks_keep_to_the_grid_and_do_not_drift() -> None:
+    hands = Hands(wakes_late_s=0.003)
+    built = engine(hands, scripted("tiny", Tier.FAST, Script()))
+    _run(built, hands, 60.0)
+    offsets = [time_s - START_S for time_s in _times(built, Tier.FAST)]
+    assert len(offsets) == pytest.approx(600, abs=2)
+    assert all(
+        offset == pytest.approx(tick * 0.1 + 0.003 * (tick > 0), abs=1e-5) for tick, offset in enumerate(offsets)
+    )
+    assert built.tally.paces[Tier.FAST].overruns == 0
+    assert built.tally.paces[Tier.FAST].late_s(0.5) == pytest.approx(0.003)
+
+
+def test_missed_ticks_are_counted_and_not_made_up() -> None:
+    hands = Hands()
+
+    def read() -> Sequence[float]:
+        if built.tally.paces[Tier.FAST].ticks == 5:
+            hands.move(0.35)
+        return (1.0, 2.0)
+
+    built = engine(hands, scripted("tiny", Tier.FAST, Script(read=read)))
+    _run(built, hands, 2.0)
+    offsets = [round(time_s - START_S, 6) for time_s in _times(built, Tier.FAST)]
+    assert offsets[:9] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.85, 0.9, 1.0])
+    assert built.tally.paces[Tier.FAST].overruns == 2
+    assert built.tally.paces[Tier.MEDIUM].overruns == 0
+
+
+def test_medium_tick_that_falls_into_a_hole_is_taken_at_the_next_tick() -> None:
+    hands = Hands()
+    built = engine(hands, scripted("fast", Tier.FAST, Script()), scripted("medium", Tier.MEDIUM, Script()))
+    for tick in (0, 8, 12, 13, 20, 47):
+        hands.elapsed_s = tick / 10
+        built.sampler.tick(tick)
+    assert [round(time_s - START_S, 3) for time_s in _times(built, Tier.MEDIUM)] == [0.0, 1.2, 2.0, 4.7]
+    assert built.tally.paces[Tier.MEDIUM].overruns == 1, "the tick of second 3"
+
+
+def test_coinciding_ticks_of_tiers_carry_exactly_the_same_time() -> None:
+    hands = Hands(elapsed_s=0.0123)
+    built = engine(hands, scripted("fast", Tier.FAST, Script()), scripted("medium", Tier.MEDIUM, Script()))
+    for tick in range(31):
+        hands.elapsed_s = 0.0123 + tick * 0.1 + 0.0007
+        built.sampler.tick(tick)
+    medium = _times(built, Tier.MEDIUM)
+    assert len(medium) == 4
+    assert set(medium) <= set(_times(built, Tier.FAST))
+
+
+def test_slow_rows_come_with_a_later_fast_tick_and_share_its_time() -> None:
+    hands = Hands()
+    built = engine(hands, scripted("fast", Tier.FAST, Script()), scripted("slow", Tier.SLOW, Script()))
+    built.sampler.tick(0)
+    assert _times(built, Tier.SLOW) == []
+    _settle(built)
+    hands.elapsed_s = 0.1
+    built.sampler.tick(1)
+    assert _times(built, Tier.SLOW) == [START_S + 0.1]
+    assert set(_times(built, Tier.SLOW)) <= set(_times(built, Tier.FAST))
+    assert newest(built, Tier.SLOW)[1] == [1.0, 2.0]
+
+
+def test_step_of_the_wall_clock_neither_shifts_nor_reorders_samples() -> None:
+    hands = Hands()
+    built = engine(hands, scripted("tiny", Tier.FAST, Script()))
+    for tick in range(10):
+        if tick == 5:
+            hands.wall_s -= 3600
+        built.sampler.tick(tick)
+        hands.move(0.1)
+    times = _times(built, Tier.FAST)
+    assert [round(time_s - START_S, 6) for time_s in times] == pytest.approx([tick / 10 for tick in range(10)])
+    assert built.tally.paces[Tier.FAST].sampled_at_s == pytest.approx(START_S - 3600 + 0.9)
+
+
+def test_failing_collector_leaves_a_gap_and_the_others_alone() -> None:
+    hands, script = Hands(), Script()
+    built = engine(hands, scripted("bad", Tier.FAST, script), scripted("good", Tier.FAST, Script()))
+    built.sampler.tick(0)
+
+    def read() -> Sequence[float]:
+        raise ValueError("format")
+
+    script.read = read
+    hands.move(0.1)
+    built.sampler.tick(1)
+    values = newest(built, Tier.FAST)[1]
+    assert [isnan(value) for value in values] == [True, True, False, False]
+    fast = [segment for segment in built.ring.since(0.0) if segment.schema.tier is Tier.FAST]
+    assert [segment.rows for segment in fast] == [2], "a failure is no change of layout"
+    assert built.tally.collectors["bad"].state is State.FAILING
+    assert built.tally.collectors["good"].state is State.ON
+
+
+def test_new_layout_starts_a_segment_of_its_tier_alone_and_loses_nothing() -> None:
+    hands, script = Hands(), Script()
+    built = engine(
+        hands,
+        scripted("changing", Tier.FAST, script),
+        scripted("steady", Tier.FAST, Script(read=lambda: (5.0, 6.0))),
+        scripted("medium", Tier.MEDIUM, Script()),
+    )
+    built.sampler.tick(0)
+    hands.move(1.0)
+    script.devices, script.read = ("a", "b", "c"), lambda: (1.0, 2.0, 3.0)
+    built.sampler.tick(10)
+    segments = {tier: [s for s in built.ring.since(0.0) if s.schema.tier is tier] for tier in Tier}
+    assert [len(segment.schema.columns) for segment in segments[Tier.FAST]] == [4, 5]
+    assert [list(segment.pieces[0][1:]) for segment in segments[Tier.FAST]] == [[1, 2, 5, 6], [1, 2, 3, 5, 6]]
+    assert [segment.rows for segment in segments[Tier.MEDIUM]] == [2]
+    assert sum(built.tally.series.values()) == 7
+
+
+def test_what_is_read_only_once_is_read_again_after_a_change_of_layout() -> None:
+    hands, script, constant = Hands(), Script(), Script()
+    built = engine(hands, scripted("changing", Tier.FAST, script), scripted("constant", Tier.STATIC, constant))
+    for tick in range(5):
+        built.sampler.tick(tick)
+        _settle(built)
+        hands.move(0.1)
+    assert constant.reads == 1
+    script.devices, script.read = ("a",), lambda: (1.0,)
+    for tick in range(5, 10):
+        built.sampler.tick(tick)
+        _settle(built)
+        hands.move(0.1)
+    assert constant.reads == 2
+
+
+def test_source_over_its_budget_moves_to_the_next_tier_and_its_values_go_on() -> None:
+    hands, script = Hands(), Script()
+    built = engine(hands, scripted("greedy", Tier.FAST, script), settings=Settings(budget_s=1e-9))
+    for tick in range(40):
+        built.sampler.tick(tick)
+        hands.move(0.1)
+    health = built.tally.collectors["greedy"]
+    assert (health.tier, health.errors["over_budget"]) == (Tier.MEDIUM, 1)
+    assert newest(built, Tier.FAST)[1] == []
+    assert newest(built, Tier.MEDIUM)[1] == [1.0, 2.0]
+    assert 'hostpulse_test_greedy{device="a"} 1' in _exposed(built)
+
+
+def test_hanging_slow_collector_stops_neither_the_fast_tier_nor_its_own() -> None:
+    release = threading.Event()
+
+    def hang() -> Sequence[float]:
+        assert release.wait(_LIMIT_S)
+        return (1.0, 2.0)
+
+    settings = Settings(interval_s=0.01, deadline_s=0.05)
+    built = engine(
+        None,
+        scripted("bad", Tier.SLOW, Script(read=hang)),
+        scripted("good", Tier.SLOW, Script()),
+        scripted("fast", Tier.FAST, Script()),
+        settings=settings,
+    )
+    thread = Thread(target=built.sampler.run)
+    thread.start()
+    wait_until(lambda: _times(built, Tier.SLOW), _LIMIT_S, "a slow row")
+    values = newest(built, Tier.SLOW)[1]
+    built.sampler.stop()
+    release.set()
+    thread.join(_LIMIT_S)
+    assert [isnan(value) for value in values] == [True, True, False, False]
+    assert len(_times(built, Tier.FAST)) >= 5
+
+
+def test_slow_batch_that_outlasts_its_interval_counts_as_overrun() -> None:
+    release = threading.Event()
+
+    def read() -> Sequence[float]:
+        assert release.wait(_LIMIT_S)
+        return (1.0, 2.0)
+
+    hands = Hands()
+    built = engine(hands, scripted("slow", Tier.SLOW, Script(read=read)))
+    for tick in (0, 150, 300, 301):
+        built.sampler.tick(tick)
+    assert built.tally.paces[Tier.SLOW].overruns == 2
+    release.set()
+    _settle(built)
+    built.sampler.tick(302)
+    assert len(_times(built, Tier.SLOW)) == 1
+
+
+def test_settling_samples_every_tier_and_the_quick_ones_twice() -> None:
+    scripts = {tier: Script() for tier in Tier}
+    built = engine(Hands(), *(scripted(f"c{tier}", tier, script) for tier, script in scripts.items()))
+    built.clock.wait = Clock().wait
+    built.sampler.settle()
+    assert {tier: script.reads for tier, script in scripts.items()} == {
+        Tier.FAST: 2, Tier.MEDIUM: 2, Tier.SLOW: 1, Tier.STATIC: 1,
+    }  # fmt: skip
+    assert {schema.tier for schema, _ in built.ring.newest()} == set(Tier)
+    assert all(pace.overruns == 0 for pace in built.tally.paces.values())
+
+
+def test_long_interval_does_not_delay_stopping() -> None:
+    hands = Hands()
+    built = engine(hands, scripted("tiny", Tier.FAST, Script()), settings=Settings(interval_s=60.0))
+    _run(built, hands, 30.0)
+    assert max(hands.waits_s) <= 0.5
+    assert built.tally.paces[Tier.MEDIUM].interval_s == 60.0
+
+
+def test_impossible_values_never_reach_the_ring() -> None:
+    built = engine(Hands(), scripted("tiny", Tier.FAST, Script(read=lambda: (float("inf"), nan))))
+    built.sampler.tick(0)
+    assert all(map(isnan, newest(built, Tier.FAST)[1]))
+    assert built.tally.collectors["tiny"].errors == {"impossible_value": 1}
+
+
+def test_unknown_collector_to_disable_is_an_error_with_the_nearest_name() -> None:
+    with pytest.raises(SettingsError, match=r"'meminf'.*did you mean meminfo.*allowed: meminfo, other"):
+        engine(
+            None,
+            scripted("meminfo", Tier.FAST, Script()),
+            scripted("other", Tier.FAST, Script()),
+            settings=Settings(disabled=frozenset({"meminf"})),
+        )
+
+
+def _exposed(built: Engine) -> str:
+    return built.exposition(Format.TEXT).decode()

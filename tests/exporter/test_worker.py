@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from catalog.family import Tier
+from exporter.collector import Context
+from exporter.host import Host
+from exporter.slot import Slot
+from exporter.tally import State
+from exporter.worker import Worker
+from tests.exporter.tiny import Script, scripted
+from tests.servers.process import wait_until
+
+_LIMIT_S = 10.0
+
+
+def _slots(**scripts: Script) -> list[Slot]:
+    context = Context(Host())
+    slots = [Slot(scripted(name, Tier.SLOW, script), context) for name, script in scripts.items()]
+    for slot in slots:
+        slot.start()
+    return slots
+
+
+def _finish(worker: Worker) -> dict[str, Sequence[float]]:
+    finished: list[dict[str, Sequence[float]]] = []
+
+    def done() -> bool:
+        values = worker.finished()
+        if values is not None:
+            finished.append(values)
+        return bool(finished)
+
+    wait_until(done, _LIMIT_S, "the batch has ended")
+    return finished[0]
+
+
+def test_batch_reads_all_and_not_in_the_callers_thread() -> None:
+    threads: list[threading.Thread] = []
+
+    def read() -> Sequence[float]:
+        threads.append(threading.current_thread())
+        return (1.0, 2.0)
+
+    worker = Worker(5.0, time.monotonic)
+    worker.start(_slots(one=Script(read=read), two=Script(read=read)), 7.0)
+    assert _finish(worker) == {"one": (1.0, 2.0), "two": (1.0, 2.0)}
+    assert len(set(threads)) == 1
+    assert threads[0] is not threading.current_thread()
+    assert not worker.busy
+
+
+def test_hanging_read_is_stepped_over_and_left_out_until_it_returns() -> None:
+    release = threading.Event()
+
+    def hang() -> Sequence[float]:
+        assert release.wait(_LIMIT_S)
+        return (1.0, 2.0)
+
+    slots = _slots(bad=Script(read=hang), good=Script())
+    bad, worker = slots[0], Worker(0.05, time.monotonic)
+    worker.start(slots, 1.0)
+    assert _finish(worker) == {"good": (1.0, 2.0)}
+    assert (bad.health.state, bad.health.errors) == (State.HUNG, {"deadline": 1})
+    worker.start(slots, 2.0)
+    assert _finish(worker) == {"good": (1.0, 2.0)}
+    assert bad.health.errors == {"deadline": 1}, "a read that hangs is not begun again"
+    release.set()
+    wait_until(lambda: bad.health.state is State.ON, _LIMIT_S, "the collector is back")
+    worker.start(slots, 3.0)
+    assert set(_finish(worker)) == {"bad", "good"}
+
+
+def test_read_that_hangs_and_then_fails_counts_as_failing() -> None:
+    release = threading.Event()
+
+    def hang() -> Sequence[float]:
+        assert release.wait(_LIMIT_S)
+        raise ValueError("late and wrong")
+
+    slots = _slots(bad=Script(read=hang))
+    worker = Worker(0.05, time.monotonic)
+    worker.start(slots, 1.0)
+    assert _finish(worker) == {}
+    release.set()
+    wait_until(lambda: slots[0].health.state is State.FAILING, _LIMIT_S, "the failure is noted")
+    assert slots[0].health.errors == {"deadline": 1, "ValueError": 1}
+
+
+def test_many_hanging_reads_cost_one_thread_each_and_no_more() -> None:
+    release = threading.Event()
+
+    def hang() -> Sequence[float]:
+        assert release.wait(_LIMIT_S)
+        return (1.0, 2.0)
+
+    slots = _slots(one=Script(read=hang), two=Script(read=hang), three=Script())
+    worker = Worker(0.02, time.monotonic)
+    before = threading.active_count()
+    for _ in range(5):
+        worker.start(slots, 1.0)
+        assert set(_finish(worker)) == {"three"}
+    assert threading.active_count() - before <= 3
+    release.set()
+    wait_until(lambda: threading.active_count() <= before, _LIMIT_S, "the threads have ended")
