@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
@@ -26,6 +27,7 @@ MOST_MAXIMA = 10_080  # a week of minutes
 SIZES_KEPT = 30
 MOST_CAUSES = 8
 LEAST_ROWS = 10 * FOLDS
+LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,18 @@ class Judge:
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
         assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
+        assert self.least_rows <= BLOCK_ROWS * MOST_BLOCKS, f"{self.window_s} s every {self.stride_s} s overlap too much"
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
 
     @property
     def lookback_s(self) -> float:
         """How much of the past a frame must hold: the window and the longest time that a value is held."""
         return self.window_s + HOLD_INTERVALS * max(TIER_INTERVAL_S.values())
+
+    @property
+    def least_rows(self) -> int:
+        """Windows that a fit needs."""
+        return max(LEAST_ROWS, ceil(LEAST_WINDOW_LENGTHS * self.window_s / self.stride_s))
 
     @property
     def budget(self) -> Budget:
@@ -95,7 +103,7 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
 
 def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
     """Whether a fit is due: after the first baseline, at each doubling of it, then every ``refit_s``."""
-    if state.training.rows < LEAST_ROWS or np.isnan(state.baseline_from_s):
+    if state.training.rows < judge_by.least_rows or np.isnan(state.baseline_from_s):
         return False
     span_s = end_s - state.baseline_from_s
     if state.model is None or state.rebaselining:
@@ -211,7 +219,8 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
         phase = Phase.PROVISIONAL if state.model.fused.provisional else Phase.CALIBRATED
         return Verdict(state.instance, end_s, phase, progress=1.0, rebaselines=state.rebaselines)
     elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
-    return Verdict(state.instance, end_s, Phase.LEARNING, progress=min(1.0, elapsed_s / judge_by.baseline_s))
+    progress = min(1.0, elapsed_s / judge_by.baseline_s, state.training.rows / judge_by.least_rows)
+    return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress)
 
 
 def _verdict(state: HostState, model: Model, judgement: Judgement, window: Features, judge_by: Judge) -> Verdict:
