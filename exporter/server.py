@@ -19,6 +19,7 @@ _TEXT = "text/plain; charset=utf-8"
 _MAX_HEADER_BYTES = 16 << 10
 _MAX_BODY_BYTES = 16 << 10
 _GZIP_FROM_BYTES = 256 << 10
+_REFUSAL_S = 1.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -58,14 +59,35 @@ class Server(HTTPServer):
         self._timeout_s = timeout_s
         self._max_connections = max_connections
         self._open = 0
+        self._refused = 0
 
     def handle_stream(self, stream: IOStream, address: tuple[object, ...]) -> None:
         """Take a connection, or say that there are too many."""
-        if self._open >= self._max_connections:
-            stream.write(_BUSY).add_done_callback(lambda _: stream.close())
-            return
-        self._open += 1
-        super().handle_stream(stream, address)
+        if self._open < self._max_connections:
+            self._open += 1
+            super().handle_stream(stream, address)
+        elif self._refused < self._max_connections:
+            self._refuse(stream)
+        else:
+            stream.close()
+
+    def _refuse(self, stream: IOStream) -> None:
+        """Say no, and close once the request is in: closing before that resets the connection, and the no is lost."""
+        self._refused += 1
+        stream.set_close_callback(self._refusal_ended)
+        stream.write(_BUSY)
+        timer = asyncio.get_running_loop().call_later(_REFUSAL_S, stream.close)
+
+        def end(read: asyncio.Future[bytes]) -> None:
+            if not read.cancelled():
+                read.exception()  # one that nobody has looked at would be logged
+            timer.cancel()
+            stream.close()
+
+        asyncio.ensure_future(stream.read_until(b"\r\n\r\n", max_bytes=_MAX_HEADER_BYTES)).add_done_callback(end)
+
+    def _refusal_ended(self) -> None:
+        self._refused -= 1
 
     def on_close(self, server_conn: object) -> None:
         """Count a connection that has ended."""
