@@ -47,7 +47,9 @@ class Judge:
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
         assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
-        assert self.least_rows <= BLOCK_ROWS * MOST_BLOCKS, f"{self.window_s} s every {self.stride_s} s overlap too much"
+        assert self.least_rows <= BLOCK_ROWS * MOST_BLOCKS, (
+            f"{self.window_s} s every {self.stride_s} s overlap too much"
+        )
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
 
     @property
