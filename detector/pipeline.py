@@ -18,7 +18,7 @@ from detector.episode import MERGE_S, Episode, advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.model import FOLDS, FUSED, Judgement, Model, fit_model, judge
-from detector.state import HostState, Scored
+from detector.state import NEVER, HostState, Scored
 from detector.training import BLOCK_ROWS, MOST_BLOCKS, Float32s, Training, align
 from detector.verdict import Cause, Phase, Verdict
 
@@ -86,6 +86,9 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     end_s, x = float(window.end_s[0]), window.x.astype(np.float32)[0]
     state = replace(state, last_end_s=end_s)
     if np.isnan(x).all():
+        if state.model is not None:
+            # A quiet vote: an episode that is open ends when the rule says so, not with the first gap.
+            state = _episode(_with_score(state, Scored(end_s, NEVER, NEVER), judge_by), state.model, end_s, judge_by)
         return state, _verdict_without_score(state, end_s, judge_by)
     if window.features != state.features:
         # What waits to be learned has the old columns.
@@ -138,12 +141,16 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
 
 
 def _remember(state: HostState, judgement: Judgement, end_s: float, judge_by: Judge) -> HostState:
-    """With this window's score and deviations; only windows of the last ``of`` strides can vote."""
-    since_s = end_s - (judge_by.of - 0.5) * judge_by.stride_s
-    score, fused = float(judgement.scores[FUSED][0]), float(judgement.fused[0])
+    """With this window's score and deviations."""
+    scored = Scored(end_s, float(judgement.scores[FUSED][0]), float(judgement.fused[0]))
     size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
-    scores = (*(item for item in state.scores if item.end_s > since_s), Scored(end_s, score, fused))
-    return replace(state, scores=scores, sizes=(*state.sizes, (end_s, size))[-SIZES_KEPT:])
+    return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-SIZES_KEPT:])
+
+
+def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
+    """Only windows of the last ``of`` strides can vote."""
+    since_s = newest.end_s - (judge_by.of - 0.5) * judge_by.stride_s
+    return replace(state, scores=(*(item for item in state.scores if item.end_s > since_s), newest))
 
 
 def alarm_level(scores: Sequence[float], judge_by: Judge) -> float:
@@ -218,8 +225,19 @@ def _shares(model: Model, during: Floats, before: Floats) -> dict[str, float]:
 
 def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:
     if state.model is not None:
-        phase = Phase.PROVISIONAL if state.model.fused.provisional else Phase.CALIBRATED
-        return Verdict(state.instance, end_s, phase, progress=1.0, rebaselines=state.rebaselines)
+        episode = state.episode
+        return Verdict(
+            instance=state.instance,
+            end_s=end_s,
+            phase=Phase.PROVISIONAL if state.model.fused.provisional else Phase.CALIBRATED,
+            active=episode.open,
+            page=episode.page,
+            subsystem=episode.subsystem if episode.open else "",
+            frozen=episode.open and not state.rebaselining,
+            progress=1.0,
+            rebaselines=state.rebaselines,
+            onset_s=episode.onset_s if episode.open else NEVER,
+        )
     elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
     progress = min(1.0, elapsed_s / judge_by.baseline_s, state.training.rows / judge_by.least_rows)
     return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress)
@@ -233,25 +251,15 @@ def _verdict(state: HostState, model: Model, judgement: Judgement, window: Featu
     if before is None:
         before = mean_size(state, until_s=end_s - recent - judge_by.window_s)
     scores = {name: float(values[0]) for name, values in judgement.scores.items()}
-    episode = state.episode
-    return Verdict(
-        instance=state.instance,
-        end_s=end_s,
-        phase=Phase.PROVISIONAL if model.fused.provisional else Phase.CALIBRATED,
+    return replace(
+        _verdict_without_score(state, end_s, judge_by),
         score=scores[FUSED],
         p_value=float(judgement.p_value[0]),
         detectors={name: score for name, score in scores.items() if name != FUSED},
         agreement=sum(score > 1.0 for name, score in scores.items() if name != FUSED),
-        active=episode.open,
-        page=episode.page,
-        subsystem=episode.subsystem if episode.open else "",
         shares=_shares(model, during, before),
         causes=_causes(model, judgement, window, during, before),
         coverage=float(judgement.coverage[0]),
-        frozen=episode.open and not state.rebaselining,
-        progress=1.0,
-        rebaselines=state.rebaselines,
-        onset_s=episode.onset_s if episode.open else float("nan"),
     )
 
 
