@@ -59,7 +59,7 @@ class Context:
 
 def families_of(series: Iterable[Series]) -> tuple[Family, ...]:
     """The families that the series belong to, each once."""
-    return tuple(dict.fromkeys(FAMILIES[one.name] for one in series))
+    return tuple(FAMILIES[name] for name in dict.fromkeys(one.name for one in series))
 
 
 class Collector(ABC):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Protocol
 
 from catalog.family import Family
 from catalog.series import Series
@@ -16,6 +17,7 @@ from exporter.host import HeldFile
 
 Words = Sequence[bytes]
 _COUNTER_LIMIT = 2.0**64
+_CPUS_LIMIT = 1 << 16
 
 
 def numbers(words: Iterable[bytes], path: str) -> list[float]:
@@ -28,9 +30,13 @@ def numbers(words: Iterable[bytes], path: str) -> list[float]:
     """
     words = list(words)
     try:
-        values = list(map(float, words))
+        return plausible(list(map(float, words)))
     except ValueError:
         raise ValueError(f"{path}: {_first_bad(words)!r} is not a number") from None
+
+
+def plausible(values: list[float]) -> list[float]:
+    """The values with NaN for what no count can be."""
     if values and not (min(values) >= 0.0 and max(values) < _COUNTER_LIMIT):
         return [value if 0.0 <= value < _COUNTER_LIMIT else math.nan for value in values]
     return values
@@ -43,6 +49,22 @@ def _first_bad(words: Iterable[bytes]) -> bytes:
         except ValueError:
             return word[:40]
     raise AssertionError("called for words of which one is bad")
+
+
+def cpus_of(data: bytes, path: str) -> frozenset[int]:
+    """The CPUs of a list as the kernel writes them; ValueError for another format.
+
+    >>> sorted(cpus_of(b"0-2,5\\n", "/sys/devices/system/cpu/online"))
+    [0, 1, 2, 5]
+    """
+    ranges = (part.partition(b"-") for part in data.split(b","))
+    try:
+        bounds = [(int(low), int(high or low)) for low, _, high in ranges]
+    except ValueError:
+        raise ValueError(f"{path}: {data[:40]!r} is not a list of CPUs") from None
+    if any(not 0 <= low <= high < _CPUS_LIMIT for low, high in bounds):
+        raise ValueError(f"{path}: {data[:40]!r} has an impossible CPU")
+    return frozenset(cpu for low, high in bounds for cpu in range(low, high + 1))
 
 
 def pick(indexes: Sequence[int]) -> Callable[[Words], Words]:
@@ -99,10 +121,63 @@ class KeyedWords:
         self.series = tuple(self._wanted[key] for key in keys)
 
 
-class KeyedFiles:
-    """Several files of keyed words, one after the other: one for each NUMA node, say."""
+class HeadedLines:
+    """Pairs of lines, a heading and the values below it, each behind the name of its group, as in /proc/net/snmp.
 
-    def __init__(self, files: Iterable[tuple[HeldFile, KeyedWords]]) -> None:
+    ``wanted`` maps ``Group.Field`` to series. Fields that a kernel does not have are left out of ``series``.
+    """
+
+    def __init__(self, wanted: Mapping[bytes, Series], path: str) -> None:
+        self.series: tuple[Series, ...] = ()
+        self._wanted, self._path = wanted, path
+        self._headings: Words = ()
+        self._pairs: tuple[tuple[int, bytes, int, Callable[[Words], Words]], ...] = ()
+
+    def __call__(self, data: bytes) -> list[float]:
+        """One value for each of ``series``, which may be a new tuple afterwards; ValueError for another format."""
+        lines = whole_lines(data, self._path).split(b"\n")
+        # Headings are long and never change: they are compared whole and not taken apart.
+        if lines[::2] != self._headings:
+            self._learn(lines)
+        words: list[bytes] = []
+        for at, group, length, values_of in self._pairs:
+            row = lines[at].split()
+            if len(row) != length or row[0] != group:
+                raise ValueError(f"{self._path}: the values of {group!r} do not fit their heading")
+            words += values_of(row)
+        return numbers(words, self._path)
+
+    def _learn(self, lines: list[bytes]) -> None:
+        pairs, found, groups = [], [], set()
+        for at in range(1, len(lines), 2):
+            group, *fields = lines[at - 1].split() or [b""]
+            if group in groups:
+                raise ValueError(f"{self._path}: has two headings {group!r}")
+            groups.add(group)
+            position = {group.rstrip(b":") + b"." + field: index for index, field in enumerate(fields, 1)}
+            keys = [key for key in self._wanted if key in position]
+            if keys:
+                pairs.append((at, group, len(fields) + 1, pick([position[key] for key in keys])))
+                found += keys
+        if not found:
+            raise ValueError(f"{self._path}: has none of the fields wanted")
+        self._headings, self._pairs = lines[::2], tuple(pairs)
+        self.series = tuple(self._wanted[key] for key in found)
+
+
+class Parser(Protocol):
+    """What turns a file's contents into values with a layout."""
+
+    series: tuple[Series, ...]
+
+    def __call__(self, data: bytes, /) -> list[float]:
+        """One value for each of ``series``, which may be a new tuple afterwards; ValueError for another format."""
+
+
+class ParsedFiles:
+    """Several files, one after the other, each with its own parser: one for each NUMA node, say."""
+
+    def __init__(self, files: Iterable[tuple[HeldFile, Parser]]) -> None:
         self.series: tuple[Series, ...] = ()
         self._files = tuple(files)
         self._layout: list[tuple[Series, ...]] = []
@@ -110,9 +185,9 @@ class KeyedFiles:
     def read(self) -> list[float]:
         """One value for each of ``series``, which may be a new tuple afterwards."""
         values: list[float] = []
-        for file, words in self._files:
-            values += words(file.read())
-        layout = [words.series for _, words in self._files]
+        for file, parse in self._files:
+            values += parse(file.read())
+        layout = [parse.series for _, parse in self._files]
         if layout != self._layout:
             self._layout = layout
             self.series = tuple(series for part in layout for series in part)
@@ -127,16 +202,24 @@ class KeyedFiles:
 class NamedRows:
     """Rows of equal width, each with the name of a device and a number for each column.
 
+    ``width`` is the number of words in a row, 0 where that differs between kernels.
+
     ``columns`` maps the place of a number in its row to its family and to what turns the kernel's unit into ours;
     ``keeps`` says which names are wanted. Columns beyond the width of an older kernel's rows are left out.
     """
 
     def __init__(
-        self, columns: Mapping[int, tuple[Family, float]], path: str, *, name_at: int, keeps: Callable[[str], bool]
+        self,
+        columns: Mapping[int, tuple[Family, float]],
+        path: str,
+        *,
+        name_at: int,
+        keeps: Callable[[str], bool],
+        width: int = 0,
     ) -> None:
         self.series: tuple[Series, ...] = ()
         self._columns, self._path, self._name_at, self._keeps = columns, path, name_at, keeps
-        self._length, self._width = -1, 1
+        self._length, self._width, self._known_width = -1, 1, width
         self._names: Words = ()
         self._values_of = pick(())
         self._factors: tuple[float, ...] = ()
@@ -150,9 +233,13 @@ class NamedRows:
         return [value * factor for value, factor in zip(values, self._factors, strict=True)]
 
     def _learn(self, rows: bytes, words: list[bytes]) -> None:
+        if not words:
+            self._length, self._names, self._values_of, self._factors, self.series = 0, [], pick(()), (), ()
+            return
         widths = {len(row.split()) for row in rows.splitlines()}
-        if len(widths) != 1 or (width := widths.pop()) <= self._name_at:
-            raise ValueError(f"{self._path}: its rows have different numbers of columns")
+        width = widths.pop() if len(widths) == 1 else 0
+        if width <= self._name_at or (self._known_width and width != self._known_width):
+            raise ValueError(f"{self._path}: its rows do not have the number of columns that they should")
         names = words[self._name_at :: width]
         if len(set(names)) != len(names):
             raise ValueError(f"{self._path}: names a device twice")

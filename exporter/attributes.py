@@ -1,0 +1,105 @@
+"""Collectors of files that hold one number each, as sysfs does: https://docs.kernel.org/filesystems/sysfs.html."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from catalog.series import Series
+from exporter.collector import Collector, Context, Unavailable
+from exporter.host import HeldFile, Vanished
+from exporter.parsing import plausible
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A file, the series that it is read into, how its text becomes a number, and that number's unit."""
+
+    path: str
+    series: Series
+    factor: float = 1.0
+    convert: Callable[[bytes], float] = float
+
+
+class AttributeCollector(Collector):
+    """A subclass says which attributes there are. They are looked for again when a device comes or goes.
+
+    A file whose device has nothing to say (EINVAL of a link that is down, ``N/A`` of a virtual port) gives NaN.
+    """
+
+    watches: ClassVar[tuple[str, ...]] = ()
+    """Directories whose entries, or files whose contents, change when a device comes or goes."""
+
+    signed: ClassVar[bool] = False
+    """Whether values below zero are possible, as those of temperatures are."""
+
+    def __init__(self, context: Context) -> None:
+        self.series = ()
+        self._context = context
+        self._files: list[tuple[HeldFile, float, Callable[[bytes], float]]] = []
+        self._refused: OSError | None = None
+        self._watched: object = None
+        self._scan()
+        if self._refused is not None and not self.series:
+            raise Unavailable(f"{self._refused.filename}: {self._refused.strerror}")
+        if not self.series:
+            raise Unavailable(f"nothing at {', '.join(self.sources)}")
+
+    @abstractmethod
+    def attributes(self, context: Context) -> Iterable[Attribute]:
+        """The attributes that the host has now; of those with equal series the first one counts."""
+
+    def read(self) -> list[float]:
+        """The numbers, NaN for what a device does not say."""
+        if self._look() != self._watched:
+            self._scan()
+        try:
+            return self._read()
+        except Vanished:
+            self._scan()
+        return self._read()
+
+    def close(self) -> None:
+        """Close all files."""
+        for file, _, _ in self._files:
+            file.close()
+        self._files = []
+
+    def _look(self) -> object:
+        host = self._context.host
+        return [host.names(path) or host.text(path, "") for path in self.watches]
+
+    def _scan(self) -> None:
+        self.close()
+        self._watched = self._look()
+        found: dict[Series, tuple[HeldFile, float, Callable[[bytes], float]]] = {}
+        for attribute in self.attributes(self._context):
+            if attribute.series not in found:
+                try:
+                    file = self._context.host.hold(attribute.path)
+                except Vanished:
+                    continue
+                except PermissionError as error:
+                    self._refused = error
+                    continue
+                found[attribute.series] = (file, attribute.factor, attribute.convert)
+        self._files = list(found.values())
+        if tuple(found) != self.series:
+            self.series = tuple(found)
+
+    def _read(self) -> list[float]:
+        values, fault = [], None
+        for file, factor, convert in self._files:
+            try:
+                values.append(convert(file.read()) * factor)
+            except Vanished:
+                raise
+            except (OSError, ValueError) as error:
+                values.append(math.nan)
+                fault = error
+        if fault is not None and all(map(math.isnan, values)):
+            raise fault
+        return values if self.signed else plausible(values)

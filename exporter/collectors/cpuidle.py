@@ -1,0 +1,36 @@
+"""Time and entries of each CPU's idle states.
+
+https://docs.kernel.org/admin-guide/pm/cpuidle.html#representation-of-idle-states
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from catalog.families import cpu
+from catalog.family import Tier
+from exporter.attributes import Attribute, AttributeCollector
+from exporter.collector import Context
+
+_STATES = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
+_ONLINE = "/sys/devices/system/cpu/online"
+_MICROSECOND = 1e-6
+
+
+class CpuidleCollector(AttributeCollector):
+    """States by the name that their driver gives them (POLL, C1, C6, …)."""
+
+    name = "cpuidle"
+    tier = Tier.MEDIUM
+    families = (cpu.IDLE_STATE_SECONDS, cpu.IDLE_STATE_ENTRIES)
+    sources = (f"{_STATES}/name", f"{_STATES}/time", f"{_STATES}/usage", _ONLINE)
+    watches = (_ONLINE,)
+
+    def attributes(self, context: Context) -> Iterator[Attribute]:
+        """Two files a state."""
+        for state in context.host.glob(_STATES):
+            number = state.split("/")[-3].removeprefix("cpu")
+            label = context.host.text(f"{state}/name", state.rpartition("/")[2])
+            yield Attribute(f"{state}/time", cpu.IDLE_STATE_SECONDS(number, label), _MICROSECOND)
+            if context.wants(cpu.IDLE_STATE_ENTRIES):
+                yield Attribute(f"{state}/usage", cpu.IDLE_STATE_ENTRIES(number, label))

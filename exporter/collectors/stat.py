@@ -1,0 +1,77 @@
+"""CPU time by mode and the kernel's overall counts, from /proc/stat.
+
+https://docs.kernel.org/filesystems/proc.html#miscellaneous-kernel-statistics-in-proc-stat
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from catalog.families import cpu, host
+from catalog.family import Tier
+from exporter.collector import Context, FileCollector, families_of
+from exporter.parsing import KeyedWords, numbers
+
+_MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_COUNTS = {
+    b"ctxt": host.CONTEXT_SWITCHES(),
+    b"btime": host.BOOT_TIME_SECONDS(),
+    b"processes": host.FORKS(),
+    b"procs_running": host.PROCS_RUNNING(),
+    b"procs_blocked": host.PROCS_BLOCKED(),
+}
+_CPU = re.compile(rb"cpu(\d+)")
+
+
+class StatCollector(FileCollector):
+    """Order of values: modes, CPUs within a mode, interrupts, then the counts."""
+
+    name = "stat"
+    tier = Tier.FAST
+    families = (cpu.SECONDS, host.INTERRUPTS, *families_of(_COUNTS.values()))
+    path = "/proc/stat"
+    sources = (path,)
+
+    def __init__(self, context: Context) -> None:
+        self._counts = KeyedWords(_COUNTS, self.path)
+        self._ticks_per_second = context.host.ticks_per_second
+        self._cpus: Sequence[bytes] = ()
+        self._length, self._width = -1, 1
+        self._layout: object = None
+        super().__init__(context)
+
+    def parse(self, data: bytes) -> list[float]:
+        """Seconds of each mode and CPU, and counts."""
+        # The line of interrupts has a word for each of hundreds of vectors: it is the one line not taken apart.
+        intr_at = data.find(b"\nintr ")
+        counts_at = data.find(b"\nctxt ", intr_at)
+        if intr_at < 0 or counts_at < 0:
+            raise ValueError(f"{self.path}: has no line intr, or none ctxt after it")
+        words = data[:intr_at].split()
+        if len(words) != self._length or words[:: self._width] != self._cpus:
+            self._learn(words)
+        width, ticks = self._width, self._ticks_per_second
+        columns = range(width + 1, width + 1 + min(len(_MODES), width - 1))
+        values = [value / ticks for value in numbers([word for at in columns for word in words[at::width]], self.path)]
+        values += numbers(data[intr_at + 6 : intr_at + 40].split(None, 1)[:1], self.path)
+        values += self._counts(data[counts_at + 1 :])
+        if self._counts.series is not self._layout:
+            self._bind()
+        return values
+
+    def _learn(self, words: list[bytes]) -> None:
+        """The first line sums the CPUs up; it has as many columns as those of each CPU."""
+        width = next((at for at, word in enumerate(words) if at and word.startswith(b"cpu")), 0)
+        cpus = words[:: width or 1]
+        if width < 5 or len(words) % width or len(set(cpus)) != len(cpus) or not all(map(_CPU.fullmatch, cpus[1:])):
+            raise ValueError(f"{self.path}: its lines cpu are not of one known format")
+        self._cpus, self._width, self._length = cpus, width, len(words)
+        self._layout = None
+
+    def _bind(self) -> None:
+        self._layout = self._counts.series
+        modes = _MODES[: self._width - 1]
+        labels = [name.removeprefix(b"cpu").decode() for name in self._cpus[1:]]
+        seconds = (cpu.SECONDS(label, mode) for mode in modes for label in labels)
+        self.series = (*seconds, host.INTERRUPTS(), *self._counts.series)
