@@ -54,6 +54,11 @@ def _matchers(match: Mapping[str, str], selector: str) -> str:
     return "{" + ",".join(parts) + "}" if parts else ""
 
 
+def _number(value: float) -> str:
+    """All digits, unlike ``:g``."""
+    return repr(float(value)).removesuffix(".0")
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """A leaf: one family, read as a rate, a level or a slope."""
@@ -101,7 +106,7 @@ class _ClampMin:
     least: float
 
     def promql(self, window: str, selector: str) -> str:
-        return f"clamp_min({self.inner.promql(window, selector)}, {self.least:g})"
+        return f"clamp_min({self.inner.promql(window, selector)}, {_number(self.least)})"
 
     def evaluate(self, operands: Operands) -> Vector:
         return {
@@ -131,7 +136,7 @@ class _Binary:
 
     def promql(self, window: str, selector: str) -> str:
         left = self.left.promql(window, selector)
-        right = f"{self.right:g}" if isinstance(self.right, (int, float)) else self.right.promql(window, selector)
+        right = _number(self.right) if isinstance(self.right, (int, float)) else self.right.promql(window, selector)
         matching = f" ignoring ({', '.join(self.ignoring)}) " if self.ignoring else " "
         return f"({left} {self.operator}{matching}{right})"
 
@@ -140,16 +145,21 @@ class _Binary:
         left = self.left.evaluate(operands)
         if isinstance(self.right, (int, float)):
             return {labels: compute(array, self.right) for labels, array in left.items()}
-        right = {self._key(labels): array for labels, array in self.right.evaluate(operands).items()}
-        keys = {labels: self._key(labels) for labels in left}
+        right = self._by_key(self.right.evaluate(operands))
         return {
-            (key if self.ignoring else labels): compute(left[labels], right[key])
-            for labels, key in keys.items()
+            tuple(pair for pair in labels if pair[0] not in self.ignoring): compute(array, right[key][1])
+            for key, (labels, array) in self._by_key(left).items()
             if key in right
         }
 
-    def _key(self, labels: Labels) -> Labels:
-        return tuple(pair for pair in labels if pair[0] not in self.ignoring)
+    def _by_key(self, vector: Vector) -> dict[Labels, tuple[Labels, Array]]:
+        """Labels and array by what is matched on; families name the same labels in different orders."""
+        found = {
+            tuple(sorted(pair for pair in labels if pair[0] not in self.ignoring)): (labels, array)
+            for labels, array in vector.items()
+        }
+        assert len(found) == len(vector), f"{self.families()}: label sets are the same when {self.ignoring} are ignored"
+        return found
 
     def families(self) -> frozenset[str]:
         right = frozenset[str]() if isinstance(self.right, (int, float)) else self.right.families()
