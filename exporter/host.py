@@ -11,6 +11,7 @@ import glob
 import os
 import re
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,6 +211,21 @@ class Host:
         """Whether there is anything at a path."""
         return os.path.lexists(self.locate(path))
 
+    def is_directory(self, path: str) -> bool:
+        """Whether a path leads to a directory."""
+        return os.path.isdir(self.locate(path))
+
+    def resolve(self, path: str) -> tuple[str, list[tuple[str, str]]]:
+        """The path with all links followed, and the links that it passes, each with where it leads to."""
+        links: list[tuple[str, str]] = []
+        current = ""
+        for part in path.removeprefix("/").split("/"):
+            current = f"{current}/{part}"
+            if os.path.islink(self.locate(current)) and (real := self.real_path(current)) != current:
+                links.append((current, real))
+                current = real
+        return current, links
+
     def real_path(self, path: str) -> str:
         """The path with all links followed, again as on the host; links out of the host's roots stay as they are."""
         real = os.path.realpath(self.locate(path))
@@ -218,6 +234,12 @@ class Host:
             if real == resolved or real.startswith(resolved + "/"):
                 return mount + real.removeprefix(resolved)
         return path
+
+    def measuring(self, statvfs: Callable[[str], FilesystemUse]) -> Host:
+        """The same host with another way to look at filesystems."""
+        other = copy(self)
+        other._statvfs = statvfs
+        return other
 
     def statvfs(self, mountpoint: str) -> FilesystemUse:
         """Size and use of the filesystem mounted there. May block for as long as its server is away."""

@@ -15,7 +15,7 @@ from exporter.collector import Context
 from exporter.constants import ConstantCollector
 
 _CPUS = "/sys/devices/system/cpu/cpu*/topology"
-_NODES = "/sys/devices/system/node/node*/cpu*"
+_NODES = "/sys/devices/system/node/node*/cpu[0-9]*"
 _NODE_OF_CPU = re.compile(r".*/node(\d+)/cpu(\d+)")
 
 
