@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LOG = ROOT / ".cache" / "run" / "exporter.log"
+KEPT = ROOT / ".cache" / "run"  # logs and models: nothing outside the checkout
 _READY_LIMIT_S = 20.0
 _STOP_LIMIT_S = 10.0
 _POLL_S = 0.05
@@ -44,22 +44,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     detector_address = _free(options.detector_address, "DETECTOR_ADDRESS")
-    exporter = None
-    if options.prometheus:
-        source = f"--source.prometheus={options.prometheus}"
-    else:
-        exporter_address = _free(options.exporter_address, "EXPORTER_ADDRESS")
-        exporter = stack.enter_context(_exporter(exporter_address))
-        source = f"--source.exporter=http://{exporter_address}"
-        print(f"exporter  http://{exporter_address}/  (its log: {LOG.relative_to(ROOT)})")
+    exporter, source = None, f"--source.prometheus={options.prometheus}"
+    if not options.prometheus:
+        address = _free(options.exporter_address, "EXPORTER_ADDRESS")
+        log = KEPT / f"exporter-{address.rpartition(':')[2]}.log"
+        exporter = stack.enter_context(_exporter(address, log))
+        source = f"--source.exporter=http://{address}"
+        print(f"exporter  http://{address}/  (its log: {log.relative_to(ROOT)})")
     print(f"detector  http://{detector_address}/  (Ctrl-C ends)", flush=True)
-    command = [sys.executable, "-m", "detector", "run", source, f"--web.listen-address={detector_address}"]
+    flags = [source, f"--web.listen-address={detector_address}", f"--state.directory={KEPT / 'state'}"]
     if options.baseline:
-        command.append(f"--baseline.duration={options.baseline}")
-    detector = stack.enter_context(_child(command + options.detector_flags))
+        flags.append(f"--baseline.duration={options.baseline}")
+    command = [sys.executable, "-m", "detector", "run", *flags, *options.detector_flags]
+    detector = stack.enter_context(_child(command))
     while detector.poll() is None:
         if exporter is not None and exporter.poll() is not None:
-            raise SystemExit(_failure("the exporter ended", exporter))
+            raise SystemExit(_failure("the exporter ended", exporter, log))
         time.sleep(_POLL_S)
     return detector.returncode
 
@@ -93,15 +93,15 @@ def _child(command: list[str], log: Path | None = None) -> Iterator[subprocess.P
 
 
 @contextlib.contextmanager
-def _exporter(address: str) -> Iterator[subprocess.Popen[bytes]]:
+def _exporter(address: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The exporter, ready to be read."""
-    with _child([sys.executable, "-m", "exporter", f"--web.listen-address={address}"], LOG) as process:
+    with _child([sys.executable, "-m", "exporter", f"--web.listen-address={address}"], log) as process:
         deadline = time.monotonic() + _READY_LIMIT_S
         while not _answers(f"http://{address}/-/ready"):
             if process.poll() is not None:
-                raise SystemExit(_failure("the exporter did not start", process))
+                raise SystemExit(_failure("the exporter did not start", process, log))
             if time.monotonic() > deadline:
-                raise SystemExit(_failure(f"the exporter was not ready within {_READY_LIMIT_S:.0f} s", process))
+                raise SystemExit(_failure(f"the exporter was not ready within {_READY_LIMIT_S:.0f} s", process, log))
             time.sleep(_POLL_S)
         yield process
 
@@ -114,8 +114,8 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _failure(what: str, process: subprocess.Popen[bytes]) -> str:
-    said = LOG.read_text(errors="replace").splitlines()[-15:]
+def _failure(what: str, process: subprocess.Popen[bytes], log: Path) -> str:
+    said = log.read_text(errors="replace").splitlines()[-15:]
     return "\n".join([f"make run: {what} (status {process.poll()}); its last words:", *(f"  {line}" for line in said)])
 
 

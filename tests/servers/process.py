@@ -28,7 +28,7 @@ class ServerFailedError(AssertionError):
     """A server ended or did not become ready; the text holds the end of its log."""
 
 
-def wait_until(condition: Callable[[], T], limit_s: float, what: str | Callable[[], str]) -> T:
+def wait_until(condition: Callable[[], T | None], limit_s: float, what: str | Callable[[], str]) -> T:
     """Ask ``condition`` until it answers something true, and return that; AssertionError says ``what`` never came."""
     deadline = time.monotonic() + limit_s
     while True:

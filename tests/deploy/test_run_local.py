@@ -1,0 +1,119 @@
+"""``make run``: starts both programs, says what is wrong, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from tests import servers
+from tests.tree import ROOT
+
+FREE = "127.0.0.1:0"
+LIMIT_S = 40
+
+
+@dataclass(frozen=True)
+class Run:
+    """A launcher and the file of what it and the detector print."""
+
+    process: subprocess.Popen[bytes]
+    said: Path
+
+    def ready(self, program: str) -> None:
+        """Wait until the launcher says where the program listens, and that answers."""
+
+        def answers() -> bool:
+            assert self.process.poll() is None, self.said.read_text()
+            found = re.search(rf"^{program} +(http://\S+)/", self.said.read_text(), flags=re.MULTILINE)
+            try:
+                return bool(found) and requests.get(f"{found[1]}/-/healthy", timeout=5).ok
+            except requests.ConnectionError:
+                return False
+
+        servers.wait_until(answers, LIMIT_S, self.said.read_text)
+
+    def children(self) -> list[psutil.Process]:
+        """The programs that it runs."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+
+@contextmanager
+def _running(folder: Path, *flags: str) -> Iterator[Run]:
+    """The launcher on free ports."""
+    launcher = [sys.executable, str(ROOT / "deploy/run_local.py"), f"--detector-address={FREE}", *flags]
+    said = folder / "said.txt"
+    with said.open("wb") as stream:
+        command = [*launcher, "--", "--view=off", f"--state.directory={folder / 'state'}"]
+        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+    try:
+        yield Run(process, said)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(LIMIT_S)
+
+
+def _ended(processes: list[psutil.Process]) -> bool:
+    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_both_programs_with_success(tmp_path: Path, number: signal.Signals) -> None:
+    with _running(tmp_path, f"--exporter-address={FREE}") as run:
+        run.ready("exporter")
+        run.ready("detector")
+        children = run.children()
+        assert len(children) >= 2
+        run.process.send_signal(number)
+        assert run.process.wait(LIMIT_S) == 0
+        assert _ended(children)
+        assert "Traceback" not in run.said.read_text()
+
+
+def test_exporter_that_dies_ends_the_run_and_shows_its_log(tmp_path: Path) -> None:
+    with _running(tmp_path, f"--exporter-address={FREE}") as run:
+        run.ready("detector")
+        children = run.children()
+        (exporter,) = (child for child in children if "exporter" in child.cmdline())
+        os.kill(exporter.pid, signal.SIGKILL)
+        assert run.process.wait(LIMIT_S) == 1
+        assert _ended(children)
+        assert "the exporter ended (status -9); its last words:" in run.said.read_text()
+
+
+def test_prometheus_takes_the_exporters_place(tmp_path: Path) -> None:
+    with (
+        servers.start_prometheus(tmp_path / "prometheus") as prometheus,
+        _running(tmp_path, f"--prometheus={prometheus.url}") as run,
+    ):
+        run.ready("detector")
+        commands = [child.cmdline() for child in run.children()]
+        assert [f"--source.prometheus={prometheus.url}" in command for command in commands] == [True]
+
+
+def test_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with _running(tmp_path, f"--exporter-address={address}") as run:
+            assert run.process.wait(LIMIT_S) == 1
+        assert f"cannot listen on {address}" in run.said.read_text()
+        assert "make run EXPORTER_ADDRESS=127.0.0.1:" in run.said.read_text()
+
+
+@pytest.mark.parametrize("address", ["17720", "127.0.0.1:", "127.0.0.1:99999", "localhost:http"])
+def test_address_that_is_none_is_told_with_its_variable(tmp_path: Path, address: str) -> None:
+    with _running(tmp_path, f"--exporter-address={address}") as run:
+        assert run.process.wait(LIMIT_S) == 1
+    assert f"EXPORTER_ADDRESS={address} is no HOST:PORT" in run.said.read_text()
