@@ -38,7 +38,7 @@ class Run:
             assert self.process.poll() is None, self.said.read_text()
             found = re.search(rf"^{program} +(http://\S+)/", self.said.read_text(), flags=re.MULTILINE)
             try:
-                return bool(found) and requests.get(f"{found[1]}/-/healthy", timeout=5).ok
+                return found is not None and requests.get(f"{found[1]}/-/healthy", timeout=5).ok
             except requests.ConnectionError:
                 return False
 
