@@ -8,11 +8,14 @@ import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 
 import pytest
 
 from catalog import families
 from catalog.family import Family
+from detector.settings import walk
+from exporter.settings import Settings
 from tests.tree import PRODUCT, ROOT, Function, Source, files, product, sources
 
 MOST_LINES = 400
@@ -163,6 +166,7 @@ def test_no_module_is_dead() -> None:
         if source.module not in imported
         and source.module.rpartition(".")[0] not in discovered
         and not source.name.endswith(("__main__.py", "__init__.py"))
+        and "if __name__ ==" not in source.text
     ]
     assert not dead, "\n".join(dead)
 
@@ -220,3 +224,13 @@ def test_each_family_is_written_by_the_exporter() -> None:
     exporter = (source for source in product() if source.package == "exporter")
     written = {name for source in exporter for node in ast.walk(source.tree) for name in _mentions(node)}
     assert not constants - written, sorted(constants - written)
+
+
+def test_each_setting_is_named_in_a_test() -> None:
+    texts = [source.text for source in sources() if source.package == "tests" and source.name != "tests/test_tidy.py"]
+    named = set(re.findall(r"[\w.-]+", "\n".join(texts)))
+    named |= {word for dotted in named for word in re.split(r"[.-]", dotted)} | {word.strip(".-") for word in named}
+    exporter = {entry.metadata["flag"]: {entry.metadata["flag"], entry.name} for entry in fields(Settings)}
+    detector = {setting.key: {setting.key, setting.flag.strip("-"), setting.path[-1]} for setting in walk()}
+    unnamed = [flag for flag, names in (exporter | detector).items() if not names & named]
+    assert not unnamed, unnamed
