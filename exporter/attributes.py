@@ -33,6 +33,9 @@ class AttributeCollector(Collector):
     watches: ClassVar[tuple[str, ...]] = ()
     """Directories whose entries, or files whose contents, change when a device comes or goes."""
 
+    absent: ClassVar[str] = ""
+    """Why there may be nothing, for people."""
+
     signed: ClassVar[bool] = False
     """Whether values below zero are possible, as those of temperatures are."""
 
@@ -46,7 +49,7 @@ class AttributeCollector(Collector):
         if self._refused is not None and not self.series:
             raise Unavailable(f"{self._refused.filename}: {self._refused.strerror}")
         if not self.series:
-            raise Unavailable(f"nothing at {', '.join(self.sources)}")
+            raise Unavailable(f"nothing at {self.sources[0]}" + (f": {self.absent}" if self.absent else ""))
 
     @abstractmethod
     def attributes(self, context: Context) -> Iterable[Attribute]:

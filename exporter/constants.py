@@ -16,7 +16,7 @@ class ConstantCollector(Collector):
         with or_unavailable():
             self.series = tuple(dict.fromkeys(self.constants(context)))
         if not self.series:
-            raise Unavailable(f"nothing at {', '.join(self.sources)}")
+            raise Unavailable(f"nothing at {self.sources[0]}")
 
     @abstractmethod
     def constants(self, context: Context) -> Iterable[Series]:

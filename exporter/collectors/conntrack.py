@@ -21,6 +21,7 @@ class ConntrackCollector(AttributeCollector):
     tier = Tier.MEDIUM
     families = (network.CONNTRACK_ENTRIES, network.CONNTRACK_ENTRIES_LIMIT)
     sources = (_COUNT, _MAX)
+    absent = "the kernel does not track connections"
 
     def attributes(self, context: Context) -> tuple[Attribute, ...]:
         """Connections now and at most."""

@@ -24,6 +24,7 @@ class CpuidleCollector(AttributeCollector):
     tier = Tier.MEDIUM
     families = (cpu.IDLE_STATE_SECONDS, cpu.IDLE_STATE_ENTRIES)
     sources = (f"{_STATES}/name", f"{_STATES}/time", f"{_STATES}/usage", _ONLINE)
+    absent = "no idle driver"
     watches = (_ONLINE,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from catalog.families import storage
 from catalog.family import Family, Tier
 from exporter.collector import Collector, Context, or_unavailable
-from exporter.host import HeldFile, Vanished
+from exporter.host import FilesystemUse, HeldFile, Vanished
+from exporter.patience import Patience
 
 _MOUNTS = "/proc/1/mountinfo"
 _OWN_MOUNTS = "/proc/self/mountinfo"  # for those who may not look at process 1
@@ -27,6 +28,9 @@ _PSEUDO = frozenset(
 )
 # Of filesystems in memory only those that programs fill: most others are a few pages of the system's own.
 _TMPFS_KEPT = frozenset(("/dev/shm", "/tmp"))  # noqa: S108 - looked at, not written
+# Those on servers that may be away: a look at one hangs for as long as that lasts.
+_REMOTE = re.compile(r"nfs\d?|cifs|smb3|ceph|lustre|gpfs|beegfs\w*|wekafs|glusterfs|afs|9p|virtiofs|fuse(\..+)?")
+_PATIENCE_S = 0.5
 _CONTAINERS = re.compile(r"/(var/lib/(docker|containers|containerd|kubelet)|run)/.+")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
@@ -80,7 +84,7 @@ def mounts(text: str) -> list[Mount]:
 
 
 class FilesystemCollector(Collector):
-    """A filesystem that cannot be looked at has ``device_error`` 1 and no other value."""
+    """A filesystem that cannot be looked at, or not in time, has ``device_error`` 1 and no other value."""
 
     name = "filesystem"
     tier = Tier.SLOW
@@ -97,6 +101,7 @@ class FilesystemCollector(Collector):
 
     def __init__(self, context: Context) -> None:
         self._host = context.host
+        self._patience = Patience[FilesystemUse](_PATIENCE_S)
         self._families = tuple(filter(context.wants, self.families))
         with or_unavailable():
             self._file = self._readable()
@@ -128,7 +133,7 @@ class FilesystemCollector(Collector):
             return family.name, float(number)
 
         try:
-            use = self._host.statvfs(mount.mountpoint)
+            use = self._look(mount)
         except OSError:
             yield value(storage.FILESYSTEM_DEVICE_ERROR, 1)
             return
@@ -139,6 +144,11 @@ class FilesystemCollector(Collector):
         yield value(storage.FILESYSTEM_FILES_FREE, use.files_free)
         yield value(storage.FILESYSTEM_READONLY, use.readonly)
         yield value(storage.FILESYSTEM_DEVICE_ERROR, 0)
+
+    def _look(self, mount: Mount) -> FilesystemUse:
+        if not _REMOTE.fullmatch(mount.fstype):
+            return self._host.statvfs(mount.mountpoint)
+        return self._patience.call(mount.mountpoint, lambda: self._host.statvfs(mount.mountpoint))
 
     def close(self) -> None:
         """Close the list of mounts."""

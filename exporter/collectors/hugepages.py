@@ -23,6 +23,7 @@ class HugepagesCollector(AttributeCollector):
     tier = Tier.MEDIUM
     families = (memory.HUGEPAGES,)
     sources = tuple(f"{_POOLS}/{file}_hugepages" for file in _STATES)
+    absent = "the kernel was built without huge pages"
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """Pages; the size is labelled as the kernel writes it (2048kB)."""

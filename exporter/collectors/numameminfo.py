@@ -9,6 +9,17 @@ from catalog.families import memory
 from catalog.family import Tier
 from exporter.numa import NodeCollector
 
+_FIELDS = {
+    b"MemTotal:": memory.NUMA_TOTAL_BYTES,
+    b"MemFree:": memory.NUMA_FREE_BYTES,
+    b"MemUsed:": memory.NUMA_USED_BYTES,
+    b"Dirty:": memory.NUMA_DIRTY_BYTES,
+    b"Writeback:": memory.NUMA_WRITEBACK_BYTES,
+    b"FilePages:": memory.NUMA_FILE_BYTES,
+    b"AnonPages:": memory.NUMA_ANON_BYTES,
+    b"Shmem:": memory.NUMA_SHMEM_BYTES,
+}
+
 
 class NumaMeminfoCollector(NodeCollector):
     """Stocks of memory by node; the kernel counts them in KiB."""
@@ -17,14 +28,5 @@ class NumaMeminfoCollector(NodeCollector):
     tier = Tier.MEDIUM
     sources = ("/sys/devices/system/node/node*/meminfo",)
     factor = 1024.0
-    fields = {  # noqa: RUF012 - declared as ClassVar by the class above
-        b"MemTotal:": memory.NUMA_TOTAL_BYTES,
-        b"MemFree:": memory.NUMA_FREE_BYTES,
-        b"MemUsed:": memory.NUMA_USED_BYTES,
-        b"Dirty:": memory.NUMA_DIRTY_BYTES,
-        b"Writeback:": memory.NUMA_WRITEBACK_BYTES,
-        b"FilePages:": memory.NUMA_FILE_BYTES,
-        b"AnonPages:": memory.NUMA_ANON_BYTES,
-        b"Shmem:": memory.NUMA_SHMEM_BYTES,
-    }
-    families = tuple(fields.values())
+    fields = _FIELDS
+    families = tuple(_FIELDS.values())

@@ -9,6 +9,15 @@ from catalog.families import memory
 from catalog.family import Tier
 from exporter.numa import NodeCollector
 
+_FIELDS = {
+    b"numa_hit": memory.NUMA_HIT,
+    b"numa_miss": memory.NUMA_MISS,
+    b"numa_foreign": memory.NUMA_FOREIGN,
+    b"interleave_hit": memory.NUMA_INTERLEAVE,
+    b"local_node": memory.NUMA_LOCAL,
+    b"other_node": memory.NUMA_OTHER,
+}
+
 
 class NumastatCollector(NodeCollector):
     """Pages allocated on each node, by whether they were wanted there."""
@@ -16,12 +25,5 @@ class NumastatCollector(NodeCollector):
     name = "numastat"
     tier = Tier.FAST
     sources = ("/sys/devices/system/node/node*/numastat",)
-    fields = {  # noqa: RUF012 - declared as ClassVar by the class above
-        b"numa_hit": memory.NUMA_HIT,
-        b"numa_miss": memory.NUMA_MISS,
-        b"numa_foreign": memory.NUMA_FOREIGN,
-        b"interleave_hit": memory.NUMA_INTERLEAVE,
-        b"local_node": memory.NUMA_LOCAL,
-        b"other_node": memory.NUMA_OTHER,
-    }
-    families = tuple(fields.values())
+    fields = _FIELDS
+    families = tuple(_FIELDS.values())

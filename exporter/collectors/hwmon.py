@@ -1,0 +1,66 @@
+"""Temperatures, fans and power that board sensors report.
+
+https://docs.kernel.org/hwmon/sysfs-interface.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from catalog.families import host
+from catalog.family import Tier
+from exporter.attributes import Attribute, AttributeCollector
+from exporter.collector import Context
+
+_DIRECTORY = "/sys/class/hwmon"
+_CHIPS = f"{_DIRECTORY}/hwmon*"
+_MILLI, _MICRO = 1e-3, 1e-6
+_UNCLEAN = re.compile(r"[^a-z0-9:_]")
+_SENSOR = re.compile(r"(temp|fan|power)(\d+)_(input|average)")
+_FACTORS = {"temp": _MILLI, "fan": 1.0, "power": _MICRO}
+
+
+class HwmonCollector(AttributeCollector):
+    """Chips are named after their device, as numbers of hwmon change from boot to boot. Some take seconds to answer.
+
+    NVMe drives have a collector of their own.
+    """
+
+    name = "hwmon"
+    tier = Tier.SLOW
+    families = (host.HWMON_TEMPERATURE_CELSIUS, host.HWMON_FAN_RPM, host.HWMON_POWER_WATTS)
+    sources = tuple(
+        f"{_CHIPS}/{file}"
+        for file in ("name", "device", "temp*_input", "temp*_label", "fan*_input", "power*_input", "power*_average")
+    )
+    absent = "no sensors, as in most virtual machines"
+    watches = (_DIRECTORY,)
+    signed = True
+
+    def attributes(self, context: Context) -> Iterator[Attribute]:
+        """The sensors of each chip; power as a mean where a chip has no reading of the instant."""
+        for chip in context.host.glob(_CHIPS):
+            if context.host.text(f"{chip}/name", "") == "nvme":
+                continue
+            for file in sorted(context.host.names(chip), key=lambda file: (file.endswith("average"), file)):
+                if (match := _SENSOR.fullmatch(file)) and match[1] + match[3] not in ("tempaverage", "fanaverage"):
+                    yield from self._sensor(context, chip, file, match[1], match[1] + match[2])
+
+    def _sensor(self, context: Context, chip: str, file: str, kind: str, sensor: str) -> Iterator[Attribute]:
+        name, path, factor = self._name(context, chip), f"{chip}/{file}", _FACTORS[kind]
+        if kind == "temp":
+            label = context.host.text(f"{chip}/{sensor}_label", "")
+            yield Attribute(path, host.HWMON_TEMPERATURE_CELSIUS(name, sensor, label), factor)
+        elif kind == "power":
+            yield Attribute(path, host.HWMON_POWER_WATTS(name, sensor), factor)
+        elif context.wants(host.HWMON_FAN_RPM):
+            yield Attribute(path, host.HWMON_FAN_RPM(name, sensor), factor)
+
+    def _name(self, context: Context, chip: str) -> str:
+        """The chip's bus and device, as node_exporter names it: ``platform_coretemp_0``."""
+        link = f"{chip}/device"
+        if not context.host.exists(link):
+            return context.host.text(f"{chip}/name", chip.rpartition("/")[2])
+        *_, bus, device = context.host.real_path(link).split("/")
+        return "_".join(_UNCLEAN.sub("_", part.lower()).strip("_") for part in (bus, device))

@@ -1,0 +1,35 @@
+"""Temperatures of NVMe controllers.
+
+https://docs.kernel.org/hwmon/sysfs-interface.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from catalog.families import storage
+from catalog.family import Tier
+from exporter.attributes import Attribute, AttributeCollector
+from exporter.collector import Context
+
+_DIRECTORY = "/sys/class/nvme"
+_SENSORS = f"{_DIRECTORY}/*/hwmon*/temp*_input"
+_MILLI = 1e-3
+
+
+class NvmeCollector(AttributeCollector):
+    """Each reading is a command to the controller."""
+
+    name = "nvme"
+    tier = Tier.SLOW
+    families = (storage.NVME_TEMPERATURE_CELSIUS,)
+    sources = (_SENSORS,)
+    absent = "no NVMe drive with sensors"
+    watches = (_DIRECTORY,)
+    signed = True
+
+    def attributes(self, context: Context) -> Iterator[Attribute]:
+        """``temp1`` is the controller's overall temperature, the others are those of its parts."""
+        for path in context.host.glob(_SENSORS):
+            *_, device, _, file = path.split("/")
+            yield Attribute(path, storage.NVME_TEMPERATURE_CELSIUS(device, file.removesuffix("_input")), _MILLI)

@@ -1,0 +1,59 @@
+"""Energy that CPU packages and their parts used.
+
+https://docs.kernel.org/power/powercap/powercap.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from catalog.families import host
+from catalog.family import Tier
+from catalog.series import Series
+from exporter.attributes import Attribute, AttributeCollector
+from exporter.collector import Context
+
+_DIRECTORY = "/sys/class/powercap"
+_ZONES = f"{_DIRECTORY}/intel-rapl:*"
+_MICROJOULE = 1e-6
+_ZONE = re.compile(r"(?P<zone>.*?)(-(?P<package>\d.*))?")
+
+
+class RaplCollector(AttributeCollector):
+    """The hardware's counters wrap within minutes to hours; here they go on. AMD's have the same name."""
+
+    name = "rapl"
+    tier = Tier.MEDIUM
+    families = (host.RAPL_ENERGY_JOULES,)
+    sources = tuple(f"{_ZONES}/{file}" for file in ("name", "energy_uj", "max_energy_range_uj"))
+    absent = "no energy counters, as in most virtual machines"
+    watches = (_DIRECTORY,)
+
+    def __init__(self, context: Context) -> None:
+        self._range_joules: dict[Series, float] = {}
+        self._last: dict[Series, float] = {}
+        self._wrapped_joules: dict[Series, float] = {}
+        super().__init__(context)
+
+    def attributes(self, context: Context) -> Iterator[Attribute]:
+        """Zones by name; the parts of a package (core, dram) are named by theirs and its number."""
+        for zone in context.host.glob(_ZONES):
+            directory = zone.rpartition("/")[2]
+            match = _ZONE.fullmatch(context.host.text(f"{zone}/name", directory))
+            assert match is not None, "the pattern matches any name"
+            series = host.RAPL_ENERGY_JOULES(match["zone"], match["package"] or directory.split(":")[1])
+            limit = context.host.text(f"{zone}/max_energy_range_uj", "")
+            self._range_joules[series] = int(limit) * _MICROJOULE if limit.isdigit() else 0.0
+            yield Attribute(f"{zone}/energy_uj", series, _MICROJOULE)
+
+    def read(self) -> list[float]:
+        """Joules since the hardware's counters began, with what their wraps took added again."""
+        readings = super().read()
+        for series, joules in zip(self.series, readings, strict=True):
+            if joules < self._last.get(series, joules):
+                self._wrapped_joules[series] = self._wrapped_joules.get(series, 0.0) + self._range_joules[series]
+            if joules >= 0.0:  # not NaN
+                self._last[series] = joules
+        wrapped = self._wrapped_joules
+        return [joules + wrapped.get(series, 0.0) for series, joules in zip(self.series, readings, strict=True)]
