@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,16 +78,16 @@ _SERIES: tuple[tuple[Family, tuple[object, ...], float, float], ...] = (
 
 
 def synthetic_frame(
-    duration_s: float, faults: tuple[Fault, ...] = (), seed: int = 0, start_s: float = START_S
+    duration_s: float, faults: Iterable[Fault] = (), seed: int = 0, interval_s: float = INTERVAL_S
 ) -> Frame:
-    """A host at 10 Hz for a while; the same seed gives the same host, fault or not."""
+    """A host for a while, at 10 Hz by default; the same seed gives the same host, fault or not."""
     generator = np.random.default_rng(seed)
-    elapsed_s: Floats = np.arange(1, round(duration_s / INTERVAL_S) + 1) * INTERVAL_S
+    elapsed_s = interval_s * np.arange(1, round(duration_s / interval_s) + 1, dtype=np.float64)
     # A slow common load moves most series together, as on a real host.
-    load: Floats = (
-        1.0 + 0.3 * np.sin(elapsed_s / 37.0) + 0.2 * generator.standard_normal(len(elapsed_s)).cumsum() * 0.01
-    )
+    drift = generator.standard_normal(len(elapsed_s)).cumsum()
+    load = 1.0 + 0.3 * np.sin(elapsed_s / 37.0) + 0.002 * drift
     columns, values = [], []
+    faults = tuple(faults)
     for family, labels, size, noise in _SERIES:
         series = family(*labels)
         wave = load if family.kind is Kind.COUNTER else np.ones_like(load)
@@ -96,8 +96,8 @@ def synthetic_frame(
             if fault.series == series:
                 signal = np.maximum(signal + fault.amount(elapsed_s), 0.0)
         columns.append(series)
-        values.append(np.cumsum(signal * INTERVAL_S) if family.kind is Kind.COUNTER else signal)
-    return Frame(INSTANCE, start_s + elapsed_s, np.stack(values, axis=1), tuple(columns))
+        values.append(np.cumsum(signal * interval_s) if family.kind is Kind.COUNTER else signal)
+    return Frame(INSTANCE, START_S + elapsed_s, np.stack(values, axis=1), tuple(columns))
 
 
 HOST_SERIES: tuple[Series, ...] = tuple(family(*labels) for family, labels, _, _ in _SERIES)
