@@ -1,7 +1,6 @@
 """The recent samples of one host, bounded in time: several lanes that are sampled apart, put onto one time axis.
 
-A lane is what shares its sample times: a tier. Times that are equal in two lanes become one row. Constants, which are
-sampled once, hold on every row.
+A lane is what shares its sample times: a tier. Times that are equal in two lanes become one row.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from catalog.family import Tier
 from catalog.series import Series
 from detector.frame import Floats, Frame
 
@@ -34,7 +32,6 @@ class Buffer:
         assert keep_s > 0, "a buffer keeps something"
         self._keep_s = keep_s
         self._lanes: dict[str, deque[_Chunk]] = {}
-        self._constants: deque[_Chunk] = deque()
         self._layout: tuple[Columns, dict[int, npt.NDArray[np.intp]]] = ((), {})
         self._layout_of: tuple[Columns, ...] = ()
 
@@ -44,10 +41,8 @@ class Buffer:
         Rows that the lane has from ``times_s[0]`` on are replaced: what was read last is more complete.
         """
         assert values.shape == (len(times_s), len(columns)), f"{values.shape} values for {len(columns)} columns"
-        chunks = self._constants if lane == Tier.STATIC else self._lanes.setdefault(lane, deque())
+        chunks = self._lanes.setdefault(lane, deque())
         if len(times_s):
-            if chunks is self._constants:
-                chunks.clear()
             assert np.all(np.diff(times_s) > 0), f"times of lane {lane} must increase"
             _drop_from(chunks, float(times_s[0]))
             # Copies: what comes in are views of a whole answer.
@@ -66,7 +61,7 @@ class Buffer:
     def frame(self, instance: str, start_s: float, end_s: float) -> Frame:
         """The samples in (start_s, end_s]. Each lane's newest columns are there even when they have no sample then."""
         wanted = [chunk for chunks in self._lanes.values() for chunk in _within(chunks, start_s, end_s)]
-        newest = [chunks[-1] for chunks in (*self._lanes.values(), self._constants) if chunks]
+        newest = [chunks[-1] for chunks in self._lanes.values() if chunks]
         columns, places = self._columns(chunk.columns for chunk in (*wanted, *newest))
         cuts = [slice(*np.searchsorted(chunk.times_s, (start_s, end_s), side="right")) for chunk in wanted]
         parts = [chunk.times_s[cut] for chunk, cut in zip(wanted, cuts, strict=True)]
@@ -75,9 +70,6 @@ class Buffer:
         for chunk, cut in zip(wanted, cuts, strict=True):
             rows = np.searchsorted(times_s, chunk.times_s[cut])
             values[rows[:, None], places[id(chunk.columns)]] = chunk.values[cut]
-        if self._constants:
-            constants = self._constants[-1]
-            values[:, places[id(constants.columns)]] = constants.values[-1]
         return Frame(instance, times_s, values, columns)
 
     def _columns(self, present: Iterable[Columns]) -> tuple[Columns, dict[int, npt.NDArray[np.intp]]]:

@@ -20,13 +20,13 @@ class SamplesError(ValueError):
 
 
 class Segment(BaseModel):
-    """Rows of one tier under one schema. ``columns`` None where the client knows it, interval 0 if sampled once."""
+    """Rows of one tier under one schema. ``columns`` None where the client knows it."""
 
     model_config = ConfigDict(frozen=True)
 
     schema_hash: str = Field(alias="schema")
     tier: str
-    interval_s: float = Field(ge=0, allow_inf_nan=False)
+    interval_s: float = Field(gt=0, allow_inf_nan=False)
     rows: int = Field(ge=0)
     columns: tuple[str, ...] | None
 

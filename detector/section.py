@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 _FACTORS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 
@@ -42,6 +43,8 @@ def parse_duration(value: Any) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     text = str(value).strip()
+    if _NUMBER.fullmatch(text):
+        return float(text)
     if _DURATION.fullmatch(text):
         return sum(float(number) * _FACTORS_S[unit] for number, unit in _PART.findall(text))
     raise ValueError("must be a duration such as 500ms, 3s, 10m or 1h30m")

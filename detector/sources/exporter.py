@@ -55,12 +55,12 @@ class ExporterSettings(Section):
     """Exporters that are read directly."""
 
     targets: Annotated[Texts, AfterValidator(_check_targets)] = Field(
-        ("http://127.0.0.1:17720",),
+        default=("http://127.0.0.1:17720",),
         description="URLs of exporters. The instance of a host is its host:port, or what stands before a = sign.",
         examples=["web01:17720=http://10.0.0.1:17720"],
     )
-    job: str = Field("hostpulse", description="The label `job` on all outputs.")
-    timeout_s: Duration = Field(2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
+    job: str = Field(default="hostpulse", description="The label `job` on all outputs.")
+    timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
 
 
 class _Target:
@@ -82,7 +82,7 @@ class _Target:
 
     def interval_s(self) -> float:
         """Of the fastest tier; NaN before the first answer."""
-        return min((interval_s for interval_s in self.intervals_s.values() if interval_s > 0), default=math.nan)
+        return min(self.intervals_s.values(), default=math.nan)
 
     def start_over(self, boot: str) -> None:
         """Forget the samples of a process that is gone; schemas are hashes of contents and stay good."""

@@ -46,9 +46,11 @@ _LOG = logging.getLogger(__name__)
 class PrometheusSettings(Section):
     """A Prometheus, or a database that has its query API, which scrapes the exporters."""
 
-    url: Url = Field("http://127.0.0.1:9090", description="Where `/api/v1/query` is found, a path prefix included.")
-    job: str = Field("", description="Scrape job of the exporters; empty for all jobs.")
-    timeout_s: Duration = Field(2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
+    url: Url = Field(
+        default="http://127.0.0.1:9090", description="Where `/api/v1/query` is found, a path prefix included."
+    )
+    job: str = Field(default="", description="Scrape job of the exporters; empty for all jobs.")
+    timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
 
 
 class _Record:
@@ -71,11 +73,12 @@ class _Record:
         if len(self.scrapes_s) > 1:
             self.interval_s = float(np.median(np.diff(self.scrapes_s)))
 
-    def follow_clock(self, age_s: float) -> bool:
-        """Take over how much later scrapes are than samples; True where that is a change."""
-        if abs(age_s - self.skew_s) <= _LARGEST_DRIFT_S or math.isnan(age_s):
+    def follow_clock(self, ages_s: Floats) -> bool:
+        """Take over how much later scrapes are than samples (NaN = unknown); True where that is a change."""
+        known_s = ages_s[~np.isnan(ages_s)]
+        if not len(known_s) or abs(np.median(known_s) - self.skew_s) <= _LARGEST_DRIFT_S:
             return False
-        self.skew_s = round(age_s, 1)
+        self.skew_s = round(float(np.median(known_s)), 1)
         return True
 
 
@@ -179,9 +182,9 @@ class PrometheusSource(Source):
             if one.name == SAMPLE_TIMESTAMP_SECONDS.name
         }
         fast_s = stamps.get(Tier.FAST)
-        if fast_s is not None and record.follow_clock(float(np.median(times_s - fast_s))):
-            if abs(record.skew_s) > _NOTABLE_SKEW_S:
-                _LOG.warning("the clock of %s is %.1f s behind the database's", host.instance, record.skew_s)
+        moved = fast_s is not None and record.follow_clock(times_s - fast_s)
+        if moved and abs(record.skew_s) > _NOTABLE_SKEW_S:
+            _LOG.warning("the clock of %s is %.1f s behind the database's", host.instance, record.skew_s)
         for tier, indices in by_tier.items():
             columns = tuple(series[index] for index in indices)
             if columns != record.columns.get(tier):
@@ -233,7 +236,7 @@ def _table(
 ) -> tuple[Floats, Floats, list[Series]]:
     """Scrape times float64[T], values float64[T, S] and S series of a range selector's result.
 
-    Series that the catalog does not know are left out. ``names`` caches how labels translate.
+    ``names`` caches how labels translate.
     """
     kept: dict[Series, Sequence[tuple[float, str]]] = {}
     for entry in entries:
@@ -253,6 +256,11 @@ def _table(
 
 
 def _series(metric: Mapping[str, str]) -> Series | None:
-    """The catalog's series of a label set; labels that the database or the scrape added are dropped."""
+    """The catalog's series of a label set; labels that the database or the scrape added are dropped.
+
+    None for what the catalog does not know, and for what is no sample in time because it is read only once.
+    """
     family = FAMILIES.get(metric["__name__"])
-    return None if family is None else family(*(metric.get(label, "") for label in family.labels))
+    if family is None or family.tier is Tier.STATIC:
+        return None
+    return family(*(metric.get(label, "") for label in family.labels))

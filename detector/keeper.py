@@ -1,0 +1,78 @@
+"""Saves hosts in the background: at intervals, after each fit, and at the end. A failure is logged until it is over."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable
+
+from catalog import outputs
+from detector.background import Background
+from detector.clock import Clock
+from detector.source import Host
+from detector.state import HostState
+from detector.store import Store
+from detector.telemetry import Telemetry
+from detector.watch import Watch, config_hash
+
+_LOG = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Owns the saving thread. ``store`` None saves nothing."""
+
+    def __init__(self, store: Store | None, interval_s: float, telemetry: Telemetry, clock: Clock) -> None:
+        self.store = store
+        self.interval_s = interval_s
+        self._telemetry = telemetry
+        self._clock = clock
+        self._thread = Background("save", 1)
+        self._trouble = ""
+
+    def save_if_due(self, watch: Watch) -> None:
+        """Save a host whose last save is an interval ago; the first interval begins with its first verdict."""
+        now_s = self._clock.elapsed_s()
+        if math.isnan(watch.saved_s):
+            watch.saved_s = now_s
+        if now_s - watch.saved_s >= self.interval_s:
+            self.save(watch)
+
+    def save(self, watch: Watch) -> None:
+        """Have a host's state written, unless it never was judged or is being written already."""
+        judge = watch.judge
+        if self.store is None or judge is None or math.isnan(watch.succeeded_s) or watch.saving is not None:
+            return
+        watch.saved_s = self._clock.elapsed_s()
+        end_s = watch.next_end_s - judge.stride_s
+        watch.saving = self._thread.submit(self._write, self.store, watch.host, config_hash(judge), watch.state, end_s)
+
+    def account(self, watches: Iterable[Watch]) -> None:
+        """Count and log the saves that are done."""
+        for watch in watches:
+            saving = watch.saving
+            if saving is None or not saving.done():
+                continue
+            watch.saving = None
+            error = saving.exception()
+            if error is not None:
+                self._telemetry.count(outputs.SAVE_ERRORS)
+                if not self._trouble:
+                    _LOG.error("%s cannot be saved, judging goes on: %s", watch.host.instance, error)
+            elif self._trouble:
+                _LOG.info("%s is saved again", watch.host.instance)
+            self._trouble = "" if error is None else str(error)
+
+    def close(self, watches: Iterable[Watch], patience_s: float) -> None:
+        """Save everything once more, for as long as patience lasts."""
+        watches = list(watches)
+        for watch in watches:
+            self.save(watch)
+        if not self._thread.close(patience_s):
+            _LOG.warning("not every host was saved within %g s", patience_s)
+        self.account(watches)
+
+    def _write(self, store: Store, host: Host, config: str, state: HostState, end_s: float) -> None:
+        begun_s = self._clock.elapsed_s()
+        header, arrays = state.to_arrays()
+        store.save(host, config, header, arrays, end_s)
+        self._telemetry.observe(outputs.SAVE_DURATION, self._clock.elapsed_s() - begun_s)

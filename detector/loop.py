@@ -1,0 +1,288 @@
+"""The loop: at each stride reads each host, judges the windows that became complete, and tells the sinks.
+
+Hosts are read side by side, fitted and saved in the background; only the judging itself happens here, on one thread.
+One host's failure is its own: it is counted, logged once until it is over, and the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+
+from catalog import outputs
+from detector import schedule
+from detector.background import Background
+from detector.clock import Clock
+from detector.frame import Frame
+from detector.keeper import Keeper
+from detector.settings import Settings
+from detector.sink import Judged, Sink
+from detector.source import Host, Source, SourceError
+from detector.state import HostState
+from detector.store import Store
+from detector.telemetry import Telemetry
+from detector.trainer import Judging, Trainer
+from detector.watch import Batch, Watch, read
+
+_READERS = 8
+_PATIENCE_STRIDES = 0.5  # how long a round waits for a host that is slow to read
+_BUDGET_STRIDES = 0.5  # how long a round may judge windows of one host that is behind
+_SILENCE_S, _SILENCE_STRIDES = 10.0, 5
+_ABSENT_S = 3600.0  # how long the model of a host that left is kept in memory
+_LAST_SAVES_S = 2.0
+_FEW_WINDOWS = 5
+
+_LOG = logging.getLogger(__name__)
+
+
+class Loop:
+    """Drives ``source``, ``judging``, ``sinks`` and ``store`` by ``clock``."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: Source,
+        sinks: Sequence[Sink],
+        store: Store | None,
+        telemetry: Telemetry,
+        clock: Clock,
+        judging: Judging | None = None,
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._sinks = sinks
+        self._telemetry = telemetry
+        self._clock = clock
+        self._judging = judging or Judging()
+        self._readers = Background("read", _READERS)
+        self._trainer = Trainer(self._judging, telemetry, clock)
+        self._keeper = Keeper(store, settings.state.interval_s, telemetry, clock)
+        self._watches: dict[Host, Watch] = {}
+        self._absent: dict[Host, tuple[Watch, float]] = {}
+        self._trouble = ""
+        self._asked_s = -math.inf
+        self.beat_s = clock.elapsed_s()
+
+    @property
+    def hosts(self) -> Sequence[Host]:
+        """Who is judged at the moment."""
+        return list(self._watches)
+
+    def unready(self) -> str:
+        """Why no host can be judged at the moment; "" when one can."""
+        watches = list(self._watches.values())
+        if self._trouble or not watches:
+            return self._trouble or "the source knows no host"
+        if any(not math.isnan(watch.succeeded_s) and not watch.trouble for watch in watches):
+            return ""
+        return watches[0].trouble or "no window has been judged yet"
+
+    def run(self, each_round: Callable[[], None] = lambda: None) -> None:
+        """Go round until the clock says stop. ``each_round`` is called in between."""
+        while not self._clock.wait(self.pause_s()):
+            self.round()
+            each_round()
+
+    def pause_s(self) -> float:
+        """Time until something is due."""
+        stride_s, now_s = self._settings.window.stride_s, self._clock.elapsed_s()
+        idle = [watch for watch in self._watches.values() if watch.idle]
+        soonest_s = min((watch.wake_s for watch in idle), default=self._asked_s + stride_s)
+        if len(idle) < len(self._watches):
+            soonest_s = min(soonest_s, now_s + schedule.RETRY_S)
+        return min(max(soonest_s - now_s, 0.0), stride_s)
+
+    def round(self) -> None:
+        """Read and judge every host that is due."""
+        self.beat_s = self._clock.elapsed_s()
+        self._telemetry.set(outputs.HEARTBEAT, self._clock.wall_s())
+        for watch in self._watches.values():
+            self._adopt(watch)
+        self._keeper.account(self._watches.values())
+        self._find_hosts()
+        for watch in self._watches.values():
+            if watch.idle and watch.wake_s <= self.beat_s:
+                watch.reading_since_s = self.beat_s
+                watch.reading = self._readers.submit(read, watch, self._source, self._keeper.store, self._settings)
+        for watch in self._as_read():
+            self._take_batch(watch)
+        for watch in self._watches.values():
+            self._check_silence(watch)
+        self._telemetry.set(outputs.HOSTS, len(self._watches))
+        self._telemetry.set(outputs.HOSTS_FAILING, sum(bool(watch.trouble) for watch in self._watches.values()))
+
+    def reconfigure(self, settings: Settings, source: Source, store: Store | None) -> None:
+        """Go on under other settings. Models stay where hosts are judged as before."""
+        old_source, self._source, self._settings = self._source, source, settings
+        self._keeper.store, self._keeper.interval_s = store, settings.state.interval_s
+        for host, watch in list(self._watches.items()):
+            # A new object, as the old one may be in the hands of a reading thread.
+            self._watches[host] = Watch(host, watch.state, watch.judge, next_number=watch.next_number)
+        self._asked_s = -math.inf
+        old_source.close()
+
+    def close(self) -> None:
+        """Save every host, within two seconds; reads and fits that are under way are abandoned."""
+        self._keeper.close(self._watches.values(), _LAST_SAVES_S)
+        self._source.close()
+
+    def _find_hosts(self) -> None:
+        """Ask the source who is there, when a host is due or a stride has passed."""
+        stride_s = self._settings.window.stride_s
+        due = any(watch.idle and watch.wake_s <= self.beat_s for watch in self._watches.values())
+        if not due and self.beat_s < self._asked_s + stride_s:
+            return
+        self._asked_s = self.beat_s
+        try:
+            found = self._source.hosts()
+        except SourceError as error:
+            self._telemetry.count(outputs.READ_ERRORS, self._source.name)
+            if not self._trouble:
+                _LOG.warning("no hosts: %s", error)
+            self._trouble = str(error)
+            for watch in self._watches.values():
+                watch.wake_s = self.beat_s + stride_s
+                self._begin_trouble(watch, str(error), log=False)
+            return
+        if self._trouble:
+            _LOG.info("the source answers again")
+            self._trouble = ""
+        self._update_hosts(found)
+
+    def _update_hosts(self, found: Iterable[Host]) -> None:
+        for host in set(found) - self._watches.keys():
+            absent = self._absent.pop(host, None)
+            self._watches[host] = absent[0] if absent else Watch(host, HostState.new(host.instance))
+            _LOG.info("%s is there", host.instance)
+        for host in self._watches.keys() - set(found):
+            watch = self._watches.pop(host)
+            self._keeper.save(watch)
+            self._absent[host] = watch, self.beat_s
+            _LOG.info("%s is gone", host.instance)
+            for sink in self._sinks:
+                self._guard(sink, sink.leave, host)
+        for host in [host for host, (_, since_s) in self._absent.items() if self.beat_s > since_s + _ABSENT_S]:
+            del self._absent[host]
+
+    def _as_read(self) -> Iterable[Watch]:
+        """Watches whose reads are done, as they get done, for a while and until another host is due."""
+        deadline_s = self._clock.elapsed_s() + self._settings.window.stride_s * _PATIENCE_STRIDES
+        while reading := {watch.reading: watch for watch in self._watches.values() if watch.reading is not None}:
+            next_s = min((watch.wake_s for watch in self._watches.values() if watch.idle), default=math.inf)
+            patience_s = min(deadline_s, next_s) - self._clock.elapsed_s()
+            done, _ = wait(reading, max(patience_s, 0.0), FIRST_COMPLETED)
+            if not done:
+                return
+            yield from [reading[future] for future in done]
+
+    def _take_batch(self, watch: Watch) -> None:
+        """Judge what was read of one host."""
+        future, watch.reading = watch.reading, None
+        assert future is not None, "a batch that is taken was read"
+        now_s = self._clock.elapsed_s()
+        self._telemetry.observe(outputs.READ_DURATION, now_s - watch.reading_since_s, self._source.name)
+        watch.wake_s = now_s + watch.stride_s(self._settings)
+        try:
+            batch = future.result()
+            judged = self._judge(watch, batch)
+        except SourceError as error:
+            self._telemetry.count(outputs.READ_ERRORS, self._source.name)
+            self._begin_trouble(watch, str(error))
+            return
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one host, the others go on
+            self._telemetry.count(outputs.STEP_ERRORS)
+            if not watch.trouble:
+                _LOG.exception("%s cannot be judged", watch.host.instance)
+            self._begin_trouble(watch, f"{type(error).__name__}: {error}", log=False)
+            watch.next_number += 1
+            return
+        if judged and watch.trouble:
+            _LOG.info("%s is judged again", watch.host.instance)
+            watch.trouble = ""
+        self._plan(watch, batch, judged)
+
+    def _judge(self, watch: Watch, batch: Batch) -> int:
+        """Judge windows of one host in order, for as long as the round's budget lasts; how many."""
+        self._telemetry.count(outputs.WINDOWS_SKIPPED, by=batch.skipped)
+        judge, frame = watch.judge, batch.frame
+        if judge is None or frame is None:
+            return 0
+        deadline_s = self._clock.elapsed_s() + judge.stride_s * _BUDGET_STRIDES
+        for count, end_s in enumerate(batch.ends_s):
+            begun_s = self._clock.elapsed_s()
+            if begun_s > deadline_s:
+                return count
+            part = _cut(frame, end_s - judge.lookback_s, end_s)
+            watch.state, verdict = self._judging.step(part, watch.state, end_s, judge)
+            watch.next_number += 1
+            self._telemetry.count(outputs.WINDOWS)
+            self._telemetry.observe(outputs.STEP_DURATION, self._clock.elapsed_s() - begun_s)
+            if watch.fit is not None:
+                watch.fit.since.append((part, end_s))
+            lag_s = self._source.now_s(watch.host) - end_s
+            if len(batch.ends_s) == 1:
+                self._telemetry.observe(outputs.END_TO_END, lag_s)
+            judged = Judged(watch.host, verdict, part, judge.window_s, judge.stride_s, lag_s, batch.complete_s)
+            for sink in self._sinks:
+                self._guard(sink, sink.publish, judged)
+            if self._trainer.begin_if_due(watch, end_s, judge) and len(batch.ends_s) > _FEW_WINDOWS:
+                return count + 1
+        return len(batch.ends_s)
+
+    def _plan(self, watch: Watch, batch: Batch, judged: int) -> None:
+        """When the host is due again."""
+        now_s = self._clock.elapsed_s()
+        left = batch.left + len(batch.ends_s) - judged
+        watch.behind = left > _FEW_WINDOWS
+        if judged:
+            watch.misses, watch.succeeded_s = 0, now_s
+            self._keeper.save_if_due(watch)
+        if left:
+            watch.wake_s = now_s
+        elif watch.judge is not None:
+            until_end_s = watch.next_end_s + self._source.grace_s - self._source.now_s(watch.host)
+            watch.wake_s = now_s + schedule.wait_s(until_end_s, watch.judge.stride_s, watch.misses, bool(judged))
+            watch.misses += not judged
+
+    def _adopt(self, watch: Watch) -> None:
+        """Take over a model that is ready."""
+        try:
+            if self._trainer.adopt(watch):
+                self._keeper.save(watch)
+        except Exception:  # noqa: BLE001 - a model that cannot judge is dropped, the one before it stays
+            self._telemetry.count(outputs.FIT_ERRORS)
+            _LOG.exception("%s: the new model cannot be used", watch.host.instance)
+
+    def _guard(self, sink: Sink, call: Callable[..., None], *arguments: object) -> None:
+        """A sink that fails is counted and does not stop the others."""
+        try:
+            call(*arguments)
+        except Exception:  # noqa: BLE001 - see above
+            self._telemetry.count(outputs.SINK_ERRORS, sink.name)
+            _LOG.exception("sink %s failed", sink.name)
+
+    def _begin_trouble(self, watch: Watch, reason: str, *, log: bool = True) -> None:
+        if not watch.trouble:
+            if log:
+                _LOG.warning("%s is not judged: %s", watch.host.instance, reason)
+            for sink in self._sinks:
+                self._guard(sink, sink.trouble, watch.host, reason)
+        watch.trouble = reason
+
+    def _check_silence(self, watch: Watch) -> None:
+        """A host without a new window for long is in trouble, though no read failed."""
+        since_s = watch.succeeded_s if watch.reading is None else watch.reading_since_s
+        limit_s = max(_SILENCE_S, _SILENCE_STRIDES * watch.stride_s(self._settings))
+        if self.beat_s - since_s > limit_s and not watch.behind:
+            what = "no new samples" if watch.reading is None else "no answer from the source"
+            self._begin_trouble(watch, f"{what} for {limit_s:g} s")
+
+
+def _cut(frame: Frame, start_s: float, end_s: float) -> Frame:
+    """The rows in (start_s, end_s]."""
+    first, last = frame.times_s.searchsorted((start_s, end_s), side="right")
+    if first == 0 and last == len(frame.times_s):
+        return frame
+    return Frame(frame.instance, frame.times_s[first:last], frame.values[first:last], frame.columns)

@@ -1,0 +1,99 @@
+"""The command line: one flag for each setting of the table. Exit codes are in the parser's last lines."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from detector.config import nearest
+from detector.settings import ENVIRONMENT_PREFIX, walk
+
+GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
+_FILE_FLAG = "config.file"
+_FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
+_EPILOG = f"""\
+Each flag may also be given as an environment variable ({ENVIRONMENT_PREFIX}WINDOW_DURATION for --window.duration)
+or as a key of the file (duration below window). A flag beats the environment, the environment beats the file.
+
+Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} wrong flag or setting;
+{ALARM} (once) a host has an open episode.
+"""
+
+COMMANDS = {
+    "run": "Judge all hosts of the source until told to stop.",
+    "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
+    "version": "Print the version and end.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says. ``flags`` by name without dashes in front, only those that were given."""
+
+    command: str
+    file: Path | None
+    flags: Mapping[str, str]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Ends with a line that names what is wrong and the nearest thing that is right."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.prog}: {message}\nTry {self.prog} --help\n")
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
+    """What the arguments say; ends the program for ``--help`` and for what is wrong."""
+    parser = _Parser(prog="hostpulse-detector", description="Judges hosts from their hardware signals alone.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=about,
+            epilog=_EPILOG if name != "version" else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if name != "version":
+            _add_flags(command)
+    known, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        flags = [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
+        parser.error(f"unknown argument {unknown[0]}{nearest(unknown[0].partition('=')[0], flags)}")
+    given = vars(known)
+    command_name = given.pop("command")
+    file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
+    chosen = {name: ",".join(texts) for name, texts in given.items() if texts is not None}
+    return Options(command_name, Path(file) if file else None, chosen)
+
+
+def _add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(f"--{_FILE_FLAG}", dest=_FILE_FLAG, metavar="FILE", help=f"YAML file. [{_FILE_VARIABLE}]")
+    for setting in walk():
+        text = f"{setting.field.description} Default: {setting.default or 'none'}. Allowed: {setting.allowed}."
+        action = "append" if setting.kind == "list" else _Last
+        parser.add_argument(
+            setting.flag,
+            dest=setting.flag.removeprefix("--"),
+            action=action,
+            metavar="VALUE",
+            help=text.replace("%", "%%"),
+        )
+
+
+class _Last(argparse.Action):
+    """A flag that stands twice counts as it stands last."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's signature
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        setattr(namespace, self.dest, [values])

@@ -1,0 +1,109 @@
+"""Renders ``docs/configuration.md`` and ``deploy/detector.example.yml`` from the settings table.
+
+``python -m detector.reference`` writes both.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from detector.section import Section
+from detector.settings import ENVIRONMENT_PREFIX, TABLE, Setting, walk
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENT = ROOT / "docs" / "configuration.md"
+EXAMPLE = ROOT / "deploy" / "detector.example.yml"
+_WIDTH = 110
+
+_INTRODUCTION = f"""\
+# Configuration of the detector
+
+Rendered by `python -m detector.reference` from the settings table in `detector/settings.py`; do not edit.
+
+Every setting can be given in three ways. A flag beats an environment variable, that beats the file, that beats the
+default.
+
+| | example |
+| --- | --- |
+| flag, after the command | `hostpulse-detector run --window.duration=3s` |
+| environment variable | `{ENVIRONMENT_PREFIX}WINDOW_DURATION=3s` |
+| file, named by `--config.file` or `{ENVIRONMENT_PREFIX}CONFIG_FILE` | `window: {{duration: 3s}}` |
+
+`deploy/detector.example.yml` is a complete file with all defaults. In the file `${{NAME}}` is replaced by the
+environment variable `NAME`, which must be set; `$$` is a dollar sign. An unknown key, flag or value is an error that
+says where it stands and what is allowed.
+
+Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds. Lists are separated by commas in flags
+and variables.
+
+The file is read again when its contents change. A bad file changes nothing: the settings before it stay in force, the
+error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `log` and `view` are
+read at the start only.
+"""
+
+
+def document() -> str:
+    """The text of the document."""
+    parts = [_INTRODUCTION]
+    for path, settings in groupby(walk(), key=lambda setting: setting.path[:-1]):
+        rows = list(settings)
+        parts.append(f"\n## `{'.'.join(path)}`\n" if path else "\n## At the top\n")
+        if path:
+            parts.append(f"\n{rows[0].section.__doc__}\n")
+        parts.append("\n| key | default | allowed | meaning |\n| --- | --- | --- | --- |\n")
+        parts += [_row(setting) for setting in rows]
+    return "".join(parts)
+
+
+def _row(setting: Setting) -> str:
+    default = f"`{setting.default}`" if setting.default else "none"
+    allowed = setting.allowed.replace("|", "\\|")
+    return f"| `{setting.key}` | {default} | {allowed} | {setting.field.description} |\n"
+
+
+def example() -> str:
+    """The text of the example file: every key with its default."""
+    head = "# Every setting of the detector with its default. docs/configuration.md has the same as a table."
+    return "\n".join([head, *_keys(TABLE, (), 0), ""])
+
+
+def _keys(section: type[Section], path: tuple[str, ...], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for key, inside in groupby(walk(section, path), key=lambda setting: setting.path[depth]):
+        settings = list(inside)
+        if len(settings[0].path) == depth + 1:
+            yield from _comment(f"{settings[0].field.description} ({settings[0].allowed})", indent)
+            yield f"{indent}{key}: {_scalar(settings[0])}"
+            continue
+        inner = _section_at(section, key)
+        yield ""
+        yield from _comment(str(inner.__doc__), indent)
+        yield f"{indent}{key}:"
+        yield from _keys(inner, (*path, key), depth + 1)
+
+
+def _section_at(section: type[Section], key: str) -> type[Section]:
+    annotation = section.model_fields[key].annotation
+    assert isinstance(annotation, type), f"{key} is no section"
+    assert issubclass(annotation, Section), f"{key} is no section"
+    return annotation
+
+
+def _comment(text: str, indent: str) -> Iterator[str]:
+    for line in textwrap.wrap(text, _WIDTH - len(indent)):
+        yield f"{indent}# {line}"
+
+
+def _scalar(setting: Setting) -> str:
+    if setting.kind == "list":
+        return "[" + ", ".join(f'"{item}"' for item in setting.default.split(",") if item) + "]"
+    plain = setting.default and setting.kind not in ("text", "URL")
+    return setting.default if plain else f'"{setting.default}"'
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")
+    EXAMPLE.write_text(example(), encoding="utf-8")

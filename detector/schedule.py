@@ -1,0 +1,76 @@
+"""When which window is judged: pure arithmetic on window ends, which lie on multiples of the stride."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+_HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multiple
+
+LEAST_SAMPLES = 3
+LONGEST_HORIZON_S = 3600.0
+RETRY_S = 0.05
+MOST_RETRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Windows that can be judged: the numbers ``first`` to ``last`` (multiples of the stride), ``skipped`` before."""
+
+    first: int
+    last: int
+    skipped: int
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return max(0, self.last - self.first + 1)
+
+
+def widened(window_s: float, stride_s: float, interval_s: float) -> tuple[float, float]:
+    """Window and stride for a host that is sampled every ``interval_s``: three samples, and one stride a sample.
+
+    >>> widened(3.0, 1.0, 15.0), widened(3.0, 1.0, 1.0004), widened(3.0, 1.0, 0.1)
+    ((45.0, 15.0), (3.0, 1.0), (3.0, 1.0))
+    """
+    assert interval_s > 0, f"an interval is positive, not {interval_s}"
+    # Scrapes jitter by milliseconds; what counts is the configured interval.
+    interval_s = round(interval_s, 1)
+    return max(window_s, LEAST_SAMPLES * interval_s), max(stride_s, interval_s)
+
+
+def horizon_s(baseline_s: float, window_s: float) -> float:
+    """How far back windows are worth judging: what a first model is learned from, within an hour."""
+    return min(baseline_s + 2 * window_s + 60.0, LONGEST_HORIZON_S)
+
+
+def first_number(oldest_s: float, window_s: float, stride_s: float) -> int:
+    """Number of the first window that lies behind the oldest sample."""
+    return math.ceil((oldest_s + window_s) / stride_s - _HAIR)
+
+
+def last_number(complete_s: float, stride_s: float) -> int:
+    """Number of the last window whose end is not after ``complete_s``."""
+    return math.floor(complete_s / stride_s + _HAIR)
+
+
+def pending(
+    wanted: int, oldest_s: float, complete_s: float, window_s: float, stride_s: float, reach_s: float
+) -> Pending:
+    """Windows from number ``wanted`` on that samples in [oldest, complete] allow, not further back than ``reach_s``."""
+    last = last_number(complete_s, stride_s)
+    first = max(wanted, first_number(oldest_s, window_s, stride_s), last - int(reach_s / stride_s))
+    return Pending(first, last, first - wanted if wanted <= last else 0)
+
+
+def wait_s(until_end_s: float, stride_s: float, misses: int, succeeded: bool) -> float:
+    """How long to wait before the next try.
+
+    ``until_end_s`` is the time until the next window's samples can be expected; past that, a few quick retries
+    follow, then one a stride.
+    """
+    if until_end_s > 0:
+        return until_end_s
+    if succeeded:
+        return stride_s / 2  # the source is late as a rule
+    return min(RETRY_S * 2**misses, stride_s / 4) if misses < MOST_RETRIES else stride_s

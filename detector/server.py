@@ -1,0 +1,180 @@
+"""The web server: metrics, newest verdicts, health. https://www.tornadoweb.org/en/stable/httpserver.html.
+
+It has a thread of its own and only reads what the loop's sinks hold, so that a slow client cannot delay a verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
+
+_IDLE_S = 30.0
+_BODY_S = 5.0
+_HEADER_BYTES = 16 << 10
+_BODY_BYTES = 1 << 10
+_START_S = 10.0
+_STOP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What the server shows; all callables are safe to call from its thread.
+
+    ``health`` and ``readiness`` return "" when all is well, else the reason why not.
+    """
+
+    registry: CollectorRegistry
+    verdicts: Callable[[], Sequence[Mapping[str, Any]]]
+    health: Callable[[], str]
+    readiness: Callable[[], str]
+    about: Callable[[], Mapping[str, str]]
+
+
+class _BoundedServer(HTTPServer):
+    """Refuses connections beyond a number."""
+
+    max_connections = 64
+    _open = 0
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        if self._open >= self.max_connections:
+            stream.close()
+            return
+        self._open += 1
+        super().handle_stream(stream, address)
+
+    def on_close(self, server_conn: object) -> None:
+        self._open -= 1
+        super().on_close(server_conn)
+
+
+class _Page(RequestHandler):
+    """A page made of ``Pages``."""
+
+    def initialize(self, pages: Pages) -> None:
+        self.pages = pages
+
+    def set_default_headers(self) -> None:
+        self.set_header("Server", "hostpulse-detector")
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - no traceback to strangers
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{status_code} {self._reason}\n")
+
+
+class _Metrics(_Page):
+    def get(self) -> None:
+        encode, content_type = choose_encoder(self.request.headers.get("Accept", ""))
+        self.set_header("Content-Type", content_type)
+        self.finish(encode(self.pages.registry))
+
+
+class _Verdicts(_Page):
+    def get(self) -> None:
+        self.set_header("Content-Type", "application/json")
+        self.finish(orjson.dumps(list(self.pages.verdicts()), option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+class _Healthy(_Page):
+    def get(self) -> None:
+        self._answer(self.pages.health())
+
+    def _answer(self, reason: str) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.set_status(503 if reason else 200)
+        self.finish(f"{reason or 'ok'}\n")
+
+
+class _Ready(_Healthy):
+    def get(self) -> None:
+        self._answer(self.pages.readiness())
+
+
+class _Landing(_Page):
+    def get(self) -> None:
+        facts = "".join(
+            f"<tr><th>{html.escape(name)}<td>{html.escape(value)}" for name, value in self.pages.about().items()
+        )
+        links = "".join(f'<li><a href="{path}">{path}</a>' for path in PATHS if path != "/")
+        self.finish(
+            "<!doctype html><html lang=en><meta charset=utf-8><title>hostpulse-detector</title>"
+            "<style>body{font-family:sans-serif;margin:2em}th{text-align:left;padding-right:1em}</style>"
+            f"<h1>hostpulse-detector</h1><table>{facts}</table><ul>{links}</ul>"
+        )
+
+
+class _Missing(_Page):
+    def prepare(self) -> None:
+        raise HTTPError(404)
+
+
+PATHS: Mapping[str, type[_Page]] = {
+    "/": _Landing,
+    "/metrics": _Metrics,
+    "/api/v1/verdicts": _Verdicts,
+    "/-/healthy": _Healthy,
+    "/-/ready": _Ready,
+}
+
+
+class WebServer:
+    """Has its address from the start, serves between ``start`` and ``stop``.
+
+    Raises OSError where the address cannot be had.
+    """
+
+    def __init__(self, address: str, max_connections: int) -> None:
+        host, _, port = address.rpartition(":")
+        self._sockets = bind_sockets(int(port), host.strip("[]") or None)
+        bound = self._sockets[0].getsockname()
+        self.url = f"http://{f'[{bound[0]}]' if ':' in bound[0] else bound[0]}:{bound[1]}"
+        self._max_connections = max_connections
+        self._started = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, pages: Pages) -> None:
+        """Serve on a thread of its own."""
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(pages)), name="web", daemon=True)
+        self._thread.start()
+        assert self._started.wait(_START_S), "the web server's thread did not start"
+
+    def stop(self) -> None:
+        """Close the sockets; open requests get a moment."""
+        if self._thread is None or self._loop is None:
+            for bound in self._sockets:
+                bound.close()
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(_STOP_S)
+
+    async def _serve(self, pages: Pages) -> None:
+        self._loop = asyncio.get_running_loop()
+        rules: list[Any] = [(path, handler, {"pages": pages}) for path, handler in PATHS.items()]
+        application = Application(rules, default_handler_class=_Missing, default_handler_args={"pages": pages})
+        server = _BoundedServer(
+            application,
+            idle_connection_timeout=_IDLE_S,
+            body_timeout=_BODY_S,
+            max_header_size=_HEADER_BYTES,
+            max_body_size=_BODY_BYTES,
+        )
+        server.max_connections = self._max_connections
+        server.add_sockets(self._sockets)
+        self._started.set()
+        await self._stopping.wait()
+        server.stop()
+        await asyncio.wait_for(server.close_all_connections(), _STOP_S / 2)

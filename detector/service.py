@@ -1,0 +1,167 @@
+"""Puts the parts of the program together from settings, and takes over settings that change while it runs."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from catalog import outputs
+from detector import logs, schedule, sink, source
+from detector.clock import Clock
+from detector.config import ConfigError, Watcher, load
+from detector.loop import Loop
+from detector.options import Options
+from detector.pipeline import Judge
+from detector.server import Pages, WebServer
+from detector.settings import AUTOMATIC, Settings
+from detector.sink import Context, Sink
+from detector.sinks.metrics import MetricsSink, as_json
+from detector.source import Source
+from detector.store import Store
+from detector.telemetry import Telemetry
+
+_CHECK_S = 2.0
+_STUCK_S = 60.0
+
+_LOG = logging.getLogger(__name__)
+
+
+class StartError(Exception):
+    """The program cannot start; the message says which setting to change."""
+
+
+def build_source(settings: Settings, clock: Clock) -> Source:
+    """The source that the settings choose."""
+    judge = Judge(window_s=settings.window.duration_s, stride_s=settings.window.stride_s)
+    horizon_s = schedule.horizon_s(settings.baseline.duration_s, judge.window_s) + judge.lookback_s
+    return source.discover()[settings.source.chosen](settings.source.settings, horizon_s, clock)
+
+
+def build_store(settings: Settings, environment: Mapping[str, str]) -> Store | None:
+    """The store of saved models; None where there is to be none, or no place for one was found.
+
+    Raises:
+        StartError: a folder was asked for and cannot be used.
+    """
+    directory = settings.state.directory
+    if not directory:
+        return None
+    try:
+        return Store(_automatic(environment) if directory == AUTOMATIC else Path(directory), settings.state.generations)
+    except OSError as error:
+        if directory != AUTOMATIC:
+            raise StartError(f"state.directory: {directory} cannot be used: {error}") from None
+        _LOG.warning("models are not saved, no folder can be used: %s (state.directory names one)", error)
+        return None
+
+
+def _automatic(environment: Mapping[str, str]) -> Path:
+    if environment.get("STATE_DIRECTORY"):
+        return Path(environment["STATE_DIRECTORY"].partition(":")[0])
+    home = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME", "/")) / ".local" / "state"
+    return Path(home) / "hostpulse"
+
+
+class Service:
+    """The running program: loop, sinks, web server."""
+
+    def __init__(self, options: Options, settings: Settings, environment: Mapping[str, str], clock: Clock) -> None:
+        """Raises StartError."""
+        self._options, self._settings, self._environment, self._clock = options, settings, environment, clock
+        self._watcher = Watcher(options.file) if options.file else None
+        self._checked_s = clock.elapsed_s()
+        self._reload_asked = False
+        self._telemetry = Telemetry()
+        store = build_store(settings, environment)
+        try:
+            self.server = WebServer(settings.web.listen_address, settings.web.max_connections)
+        except OSError as error:
+            raise StartError(
+                f"web.listen_address: cannot listen on {settings.web.listen_address}: {error.strerror or error}"
+            ) from None
+        self._sinks = self._build_sinks()
+        self.loop = Loop(settings, build_source(settings, clock), self._sinks, store, self._telemetry, clock)
+        self._note_reload(good=True)
+        self.server.start(self._pages())
+        _LOG.info("serving on %s", self.server.url)
+
+    def run(self) -> None:
+        """Judge until the clock says stop."""
+        try:
+            self.loop.run(self._reload_if_changed)
+        finally:
+            for one in self._sinks:
+                one.close()
+            self.server.stop()
+            self.loop.close()
+
+    def ask_reload(self) -> None:
+        """Read the file again at the next round; safe in a signal handler."""
+        self._reload_asked = True
+
+    def _build_sinks(self) -> list[Sink]:
+        context = Context(self._clock, self._telemetry, {"metrics": f"{self.server.url}/metrics"})
+        built = [kind.build(getattr(self._settings, name, None), context) for name, kind in sink.discover().items()]
+        return [one for one in built if one is not None]
+
+    def _pages(self) -> Pages:
+        (metrics,) = (one for one in self._sinks if isinstance(one, MetricsSink))
+        return Pages(
+            registry=self._telemetry.registry,
+            verdicts=lambda: [as_json(judged) for judged in metrics.newest()],
+            health=self._health,
+            readiness=self.loop.unready,
+            about=self._about,
+        )
+
+    def _health(self) -> str:
+        silent_s = self._clock.elapsed_s() - self.loop.beat_s
+        return f"the loop has not come round for {silent_s:.0f} s" if silent_s > _STUCK_S else ""
+
+    def _about(self) -> Mapping[str, str]:
+        settings = self._settings
+        return {
+            "version": f"{version('hostpulse')} (Python {platform.python_version()})",
+            "source": settings.source.chosen,
+            "hosts": str(len(self.loop.hosts)),
+            "window": f"{settings.window.duration_s:g} s, a new one every {settings.window.stride_s:g} s",
+            "state": self.loop.unready() or "ready",
+        }
+
+    def _reload_if_changed(self) -> None:
+        now_s = self._clock.elapsed_s()
+        if self._options.file is None or (now_s < self._checked_s + _CHECK_S and not self._reload_asked):
+            return
+        self._checked_s = now_s
+        changed = self._watcher is not None and self._watcher.changed()
+        if changed or self._reload_asked:
+            self._reload_asked = False
+            self._reload()
+
+    def _reload(self) -> None:
+        """Take over the file's settings; where they are bad, those before stay in force."""
+        options = self._options
+        try:
+            settings = load(options.file, options.flags, self._environment)
+            store = build_store(settings, self._environment)
+        except (ConfigError, StartError) as error:
+            _LOG.error("the configuration stays as it was: %s", error)
+            self._note_reload(good=False)
+            return
+        logs.set_up(settings.log.level, settings.log.format)
+        if (settings.web, getattr(settings, "view", "")) != (self._settings.web, getattr(self._settings, "view", "")):
+            _LOG.warning("changes of web and view count from the next start on")
+        self._settings = settings
+        self.loop.reconfigure(settings, build_source(settings, self._clock), store)
+        self._note_reload(good=True)
+        digest = hashlib.blake2s(repr(settings).encode(), digest_size=4).hexdigest()
+        _LOG.info("the configuration was read again (%s)", digest)
+
+    def _note_reload(self, *, good: bool) -> None:
+        self._telemetry.set(outputs.RELOAD_GOOD, float(good))
+        if good:
+            self._telemetry.set(outputs.RELOAD_TIME, self._clock.wall_s())

@@ -1,0 +1,165 @@
+"""Models on disk: one npz of plain arrays and a JSON header for each host and save; never a pickle.
+
+A file is written beside its final name, synced and renamed, so that there is always a whole one. Older files are kept.
+A file that cannot be read is set aside as ``*.bad``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import logging
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.source import Host
+
+FORMAT_VERSION = 1
+_HEADER = "header.json"
+_LONGEST_NAME = 120
+_BAD_KEPT = 3
+# What numpy, zipfile and the restoring code raise on bytes that are not what was written.
+_DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    RuntimeError,
+    EOFError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+)
+
+Header = dict[str, Any]
+Arrays = dict[str, npt.NDArray[Any]]
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved(Generic[T]):
+    """What was saved, and the end of the newest window in it."""
+
+    state: T
+    end_s: float
+
+
+class Store:
+    """The saved states of all hosts in one folder.
+
+    ``config`` names the settings that a state depends on: one that was saved under others is not used.
+    """
+
+    def __init__(self, directory: Path, generations: int) -> None:
+        """Raises OSError where the folder cannot be made or written."""
+        directory.mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(13, "not writable", str(directory))
+        self._directory = directory
+        self._generations = generations
+
+    def save(
+        self, host: Host, config: str, header: Header, arrays: Mapping[str, npt.NDArray[Any]], end_s: float
+    ) -> None:
+        """Save one host. Raises OSError (disk full, say); the files before it are untouched then."""
+        about = {
+            "format": FORMAT_VERSION,
+            "config": config,
+            "instance": host.instance,
+            "job": host.job,
+            "end_s": end_s,
+            "state": header,
+        }
+        body = io.BytesIO()
+        text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+        np.savez(body, allow_pickle=False, **{_HEADER: text, **arrays})
+        name = _stem(host)
+        final = self._directory / f"{name}.{round(end_s * 1000):015d}.npz"
+        _write(final, body.getbuffer())
+        for old in self._files(host)[self._generations :]:
+            old.unlink(missing_ok=True)
+
+    def load(self, host: Host, config: str, restore: Callable[[Header, Arrays], T]) -> Saved[T] | None:
+        """The newest state that can be restored; None without one. Bad files are set aside, each with one log line."""
+        for file in self._files(host):
+            try:
+                about, arrays = _read(file)
+                if about["format"] != FORMAT_VERSION:
+                    raise ValueError(f"its format is {about['format']}, not {FORMAT_VERSION}")
+                if about["config"] != config:
+                    _LOG.info("%s was learned under other settings and is not used", file)
+                    continue
+                return Saved(restore(about["state"], arrays), float(about["end_s"]))
+            except OSError as error:
+                _LOG.warning("%s cannot be read: %s", file, error)
+            except _DAMAGE as error:
+                self._set_aside(file, error)
+        return None
+
+    def _set_aside(self, file: Path, error: Exception) -> None:
+        _LOG.warning("%s is damaged and set aside as .bad: %s: %s", file, type(error).__name__, error)
+        with contextlib.suppress(OSError):
+            file.rename(file.with_suffix(".bad"))
+        for old in _newest_first(self._directory.glob("*.bad"))[_BAD_KEPT:]:
+            with contextlib.suppress(OSError):
+                old.unlink(missing_ok=True)
+
+    def _files(self, host: Host) -> list[Path]:
+        return _newest_first(self._directory.glob(f"{_stem(host)}.*.npz"))
+
+
+def _stem(host: Host) -> str:
+    """A file name that is safe, readable, and different for different hosts."""
+    digest = hashlib.blake2s(f"{host.job}\0{host.instance}".encode(), digest_size=6).hexdigest()
+    readable = quote(host.instance, safe="").replace("%", "_")[:_LONGEST_NAME]
+    return f"{readable}-{digest}"
+
+
+def _newest_first(files: Iterable[Path]) -> list[Path]:
+    return sorted(files, key=lambda file: file.name, reverse=True)
+
+
+def _write(final: Path, body: memoryview) -> None:
+    """Write a file whole or not at all."""
+    part = final.with_suffix(".part")
+    try:
+        with part.open("wb") as stream:
+            stream.write(body)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.rename(final)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    folder = os.open(final.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _read(file: Path) -> tuple[Header, Arrays]:
+    with np.load(file, allow_pickle=False) as bundle:
+        arrays = {name: bundle[name] for name in bundle.files}
+    about = json.loads(arrays.pop(_HEADER).tobytes())
+    if not isinstance(about, dict):
+        raise TypeError("the header is not an object")
+    return about, arrays

@@ -1,0 +1,72 @@
+"""Fits models in the background, one at a time, while scoring goes on with the model before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from catalog import outputs
+from detector import pipeline
+from detector.background import Background
+from detector.clock import Clock
+from detector.frame import Frame
+from detector.pipeline import Judge
+from detector.state import HostState
+from detector.telemetry import Telemetry
+from detector.verdict import Verdict
+from detector.watch import Fit, Watch
+
+_RETRY_S = 60.0
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The pure functions that the loop drives."""
+
+    step: Callable[[Frame, HostState, float, Judge], tuple[HostState, Verdict]] = pipeline.step
+    due: Callable[[HostState, float, Judge], bool] = pipeline.due
+    fit: Callable[[HostState, Judge], HostState] = pipeline.fit
+
+
+class Trainer:
+    """Owns the fitting thread."""
+
+    def __init__(self, judging: Judging, telemetry: Telemetry, clock: Clock) -> None:
+        self._judging = judging
+        self._telemetry = telemetry
+        self._clock = clock
+        self._thread = Background("fit", 1)
+
+    def begin_if_due(self, watch: Watch, end_s: float, judge: Judge) -> bool:
+        """Begin a fit where that is due; True where it was begun."""
+        if watch.fit is not None or end_s < watch.no_fit_before_s or not self._judging.due(watch.state, end_s, judge):
+            return False
+        watch.fit = Fit(self._thread.submit(self._timed_fit, watch.state, judge))
+        return True
+
+    def adopt(self, watch: Watch) -> bool:
+        """Swap in a model that is ready, brought up to date with the windows judged meanwhile; True where it was."""
+        fit, judge = watch.fit, watch.judge
+        if fit is None or judge is None or watch.reading is not None or not fit.future.done():
+            return False
+        watch.fit = None
+        error = fit.future.exception()
+        if error is not None:
+            self._telemetry.count(outputs.FIT_ERRORS)
+            _LOG.error("%s: the fit failed, the model before it stays", watch.host.instance, exc_info=error)
+            watch.no_fit_before_s = watch.next_end_s + _RETRY_S
+            return False
+        state = fit.future.result()
+        for frame, end_s in fit.since:
+            state, _ = self._judging.step(frame, state, end_s, judge)
+        watch.state = state
+        return True
+
+    def _timed_fit(self, state: HostState, judge: Judge) -> HostState:
+        begun_s = self._clock.elapsed_s()
+        fitted = self._judging.fit(state, judge)
+        self._telemetry.observe(outputs.FIT_DURATION, self._clock.elapsed_s() - begun_s)
+        return fitted

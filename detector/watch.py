@@ -1,0 +1,166 @@
+"""One host under observation: how it is judged, how far that has come, and reading what is next."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from detector import schedule
+from detector.frame import Frame
+from detector.pipeline import Judge
+from detector.settings import Settings
+from detector.source import Host, Source
+from detector.state import HostState
+from detector.store import Store
+
+MOST_WINDOWS = 60  # judged on one read
+_SAME_INTERVAL = 0.2  # a scrape interval that moved by less than this part is the same one
+_CLOCK_RAN_BACK_S = 60.0
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one read gave: the ends to judge, float seconds, and a frame that covers them."""
+
+    ends_s: Sequence[float]
+    frame: Frame | None
+    complete_s: float
+    left: int
+    """Windows that could be judged already but are left for the next read."""
+    skipped: int
+
+
+@dataclass(slots=True)
+class Fit:
+    """A fit in the background, and the windows judged since it began."""
+
+    future: Future[HostState]
+    since: list[tuple[Frame, float]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Watch:
+    """Mutable. While ``reading`` is set it belongs to the reading thread, else to the loop's."""
+
+    host: Host
+    state: HostState
+    judge: Judge | None = None
+    interval_s: float = math.nan
+    next_number: int = 0
+    behind: bool = False
+    wake_s: float = -math.inf
+    misses: int = 0
+    reading: Future[Batch] | None = None
+    reading_since_s: float = math.nan
+    succeeded_s: float = math.nan
+    trouble: str = ""
+    fit: Fit | None = None
+    no_fit_before_s: float = -math.inf
+    saved_s: float = math.nan
+    saving: Future[None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether the host may be read: it is not being read, and does not wait for its model to catch up with."""
+        return self.reading is None and not (self.behind and self.fit is not None)
+
+    def stride_s(self, settings: Settings) -> float:
+        """Time between windows; that of the settings while the host's own is unknown."""
+        return self.judge.stride_s if self.judge else settings.window.stride_s
+
+    @property
+    def next_end_s(self) -> float:
+        """End of the window that is next."""
+        assert self.judge is not None, "a host that was never read has no next window"
+        return self.next_number * self.judge.stride_s
+
+
+def judge_for(settings: Settings, interval_s: float) -> Judge:
+    """How a host that is sampled every ``interval_s`` is judged."""
+    window_s, stride_s = schedule.widened(settings.window.duration_s, settings.window.stride_s, interval_s)
+    return Judge(
+        window_s=window_s,
+        stride_s=stride_s,
+        baseline_s=settings.baseline.duration_s,
+        warning_per_day=settings.alarms_per_host_day.warning,
+        page_per_day=settings.alarms_per_host_day.page,
+    )
+
+
+def config_hash(judge: Judge) -> str:
+    """Names what a learned state depends on."""
+    return hashlib.blake2s(repr(judge).encode(), digest_size=8).hexdigest()
+
+
+def read(watch: Watch, source: Source, store: Store | None, settings: Settings) -> Batch:
+    """Read the windows that are next, in a thread of its own.
+
+    Raises:
+        SourceError: the source could not be read.
+    """
+    complete_s = source.newest_s(watch.host)
+    interval_s = source.interval_s(watch.host)
+    if math.isnan(complete_s) or math.isnan(interval_s):
+        return Batch((), None, complete_s, 0, 0)
+    _get_ready(watch, interval_s, store, settings)
+    judge = watch.judge
+    assert judge is not None, "a watch that is ready has a judge"
+    if not watch.next_number or complete_s < watch.next_end_s - _CLOCK_RAN_BACK_S:
+        _start(watch, source.oldest_s(watch.host), complete_s)
+    pending = schedule.pending(
+        watch.next_number,
+        source.oldest_s(watch.host),
+        complete_s,
+        judge.window_s,
+        judge.stride_s,
+        schedule.horizon_s(judge.baseline_s, judge.window_s),
+    )
+    numbers = range(pending.first, min(pending.last, pending.first + MOST_WINDOWS - 1) + 1)
+    ends_s = [number * judge.stride_s for number in numbers]
+    frame = source.read(watch.host, ends_s[0] - judge.lookback_s, ends_s[-1]) if ends_s else None
+    if ends_s:
+        watch.next_number = pending.first
+    return Batch(ends_s, frame, complete_s, pending.count - len(ends_s), pending.skipped)
+
+
+def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: Settings) -> None:
+    """Settle how the host is judged and what is known of it, at first and when its interval changes."""
+    if watch.judge is not None and abs(interval_s / watch.interval_s - 1) < _SAME_INTERVAL:
+        return
+    before, watch.judge, watch.interval_s = watch.judge, judge_for(settings, interval_s), interval_s
+    if watch.judge == before:
+        return
+    host, judge = watch.host, watch.judge
+    if judge.window_s > settings.window.duration_s or judge.stride_s > settings.window.stride_s:
+        _LOG.info(
+            "%s is sampled every %.3g s: its windows are widened to %g s, a new one every %g s",
+            *(host.instance, interval_s, judge.window_s, judge.stride_s),
+        )
+    watch.state, watch.fit, watch.next_number = HostState.new(host.instance), None, 0
+    saved = store.load(host, config_hash(judge), HostState.from_arrays) if store else None
+    if saved is not None:
+        _LOG.info("%s goes on with its saved model", host.instance)
+        watch.state = saved.state
+        watch.next_number = round(saved.end_s / judge.stride_s) + 1
+
+
+def _start(watch: Watch, oldest_s: float, complete_s: float) -> None:
+    """Begin with the oldest window there is; learn anew where the host's clock was set back behind what was judged."""
+    judge = watch.judge
+    assert judge is not None, "a watch that starts has a judge"
+    if watch.next_number:
+        _LOG.warning(
+            "%s: its time went back by %.0f s, it is learned anew", watch.host.instance, watch.next_end_s - complete_s
+        )
+        watch.state, watch.fit = HostState.new(watch.host.instance), None
+    reach_s = schedule.horizon_s(judge.baseline_s, judge.window_s)
+    watch.next_number = max(
+        schedule.first_number(oldest_s, judge.window_s, judge.stride_s),
+        schedule.last_number(complete_s - reach_s, judge.stride_s),
+    )
