@@ -19,6 +19,7 @@ from catalog.signal import Role, Scale, Signal, Worse
 from detector.frame import Floats, Frame
 
 TIER_INTERVAL_S = {Tier.FAST: 0.1, Tier.MEDIUM: 1.0, Tier.SLOW: 15.0, Tier.STATIC: 15.0}
+IMPOSSIBLE = 1e18  # nothing that a host measures, in any unit; its square would not fit where it is remembered
 HOLD_INTERVALS = 2.5  # a value is held for that many of its own sampling intervals, then it is missing
 
 
@@ -168,11 +169,11 @@ def evaluate(frame: Frame, signals: Iterable[Signal] = SIGNALS.values(), first_r
     operands = FrameOperands(frame, first_row)
     columns: list[Floats] = []
     channels: list[Channel] = []
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for signal in signals:
             for labels, values in sorted(signal.expression.evaluate(operands).items()):
                 channels.append(channel_of(signal, labels))
-                columns.append(np.where(np.isfinite(values), values, np.nan))
+                columns.append(np.where(np.abs(values) < IMPOSSIBLE, values, np.nan))
     times_s = frame.times_s[first_row:]
     values = np.stack(columns, axis=1) if columns else np.empty((len(times_s), 0))
     return Channels(times_s, values, tuple(channels))
