@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import Protocol
 
@@ -77,10 +78,10 @@ def pick(indexes: Sequence[int]) -> Callable[[Words], Words]:
     return itemgetter(*indexes)
 
 
-def whole_lines(data: bytes, path: str) -> bytes:
-    """The data, or ValueError where it does not end with a line: it was cut, and so may be its last number."""
-    if data[-1:] != b"\n":
-        raise ValueError(f"{path}: is empty or ends within a line")
+def filled(data: bytes, path: str) -> bytes:
+    """The data, or ValueError where there is none."""
+    if not data or data.isspace():
+        raise ValueError(f"{path}: is empty")
     return data
 
 
@@ -101,7 +102,7 @@ class KeyedWords:
 
     def __call__(self, data: bytes) -> list[float]:
         """One value for each of ``series``, which may be a new tuple afterwards; ValueError for another format."""
-        words = whole_lines(data, self._path).split()
+        words = filled(data, self._path).split()
         if len(words) != self._length or self._keys_of(words) != self._keys:
             self._learn(words)
         values = numbers(self._values_of(words), self._path)
@@ -135,7 +136,7 @@ class HeadedLines:
 
     def __call__(self, data: bytes) -> list[float]:
         """One value for each of ``series``, which may be a new tuple afterwards; ValueError for another format."""
-        lines = whole_lines(data, self._path).split(b"\n")
+        lines = filled(data, self._path).split(b"\n")
         # Headings are long and never change: they are compared whole and not taken apart.
         if lines[::2] != self._headings:
             self._learn(lines)
@@ -200,12 +201,11 @@ class ParsedFiles:
 
 
 class NamedRows:
-    """Rows of equal width, each with the name of a device and a number for each column.
-
-    ``width`` is the number of words in a row, 0 where that differs between kernels.
+    """Rows of words, each with the name of a device and a number in each column.
 
     ``columns`` maps the place of a number in its row to its family and to what turns the kernel's unit into ours;
-    ``keeps`` says which names are wanted. Columns beyond the width of an older kernel's rows are left out.
+    ``keeps`` says which names are wanted. ``width`` is the number of words in a row, 0 where it differs between kernels
+    or devices: columns that a row does not have are left out.
     """
 
     def __init__(
@@ -218,40 +218,39 @@ class NamedRows:
         width: int = 0,
     ) -> None:
         self.series: tuple[Series, ...] = ()
-        self._columns, self._path, self._name_at, self._keeps = columns, path, name_at, keeps
-        self._length, self._width, self._known_width = -1, 1, width
+        self._columns, self._path, self._name_at, self._keeps, self._width = columns, path, name_at, keeps, width
+        self._length = -1
         self._names: Words = ()
-        self._values_of = pick(())
+        self._names_of = self._values_of = pick(())
         self._factors: tuple[float, ...] = ()
 
     def __call__(self, rows: bytes) -> list[float]:
         """One value for each of ``series``, which may be a new tuple afterwards; ValueError for another format."""
         words = rows.split()
-        if len(words) != self._length or words[self._name_at :: self._width] != self._names:
+        if len(words) != self._length or self._names_of(words) != self._names:
             self._learn(rows, words)
         values = numbers(self._values_of(words), self._path)
         return [value * factor for value, factor in zip(values, self._factors, strict=True)]
 
     def _learn(self, rows: bytes, words: list[bytes]) -> None:
-        if not words:
-            self._length, self._names, self._values_of, self._factors, self.series = 0, [], pick(()), (), ()
-            return
-        widths = {len(row.split()) for row in rows.splitlines()}
-        width = widths.pop() if len(widths) == 1 else 0
-        if width <= self._name_at or (self._known_width and width != self._known_width):
-            raise ValueError(f"{self._path}: its rows do not have the number of columns that they should")
-        names = words[self._name_at :: width]
-        if len(set(names)) != len(names):
+        widths = [len(row.split()) for row in rows.splitlines()]
+        if any(width <= self._name_at or (self._width and width != self._width) for width in widths):
+            raise ValueError(f"{self._path}: has a row without the columns that it should have")
+        starts = [end - width for width, end in zip(widths, accumulate(widths), strict=True)]
+        self._names_of = pick([start + self._name_at for start in starts])
+        self._names, self._length = self._names_of(words), len(words)
+        if len({*self._names}) != len(self._names):
+            self._length = -1
             raise ValueError(f"{self._path}: names a device twice")
-        kept = [(row, name.decode("utf-8", "replace")) for row, name in enumerate(names)]
-        kept = [(row, name) for row, name in kept if self._keeps(name)]
+        named = [
+            (name.decode("utf-8", "replace"), *row) for name, *row in zip(self._names, starts, widths, strict=True)
+        ]
         cells = [
-            (row * width + column, factor, family(name))
+            (start + column, factor, family(name))
             for column, (family, factor) in self._columns.items()
-            if column < width
-            for row, name in kept
+            for name, start, width in named
+            if column < width and self._keeps(name)
         ]
         self._values_of = pick([index for index, _, _ in cells])
         self._factors = tuple(factor for _, factor, _ in cells)
-        self._length, self._width, self._names = len(words), width, names
         self.series = tuple(series for _, _, series in cells)

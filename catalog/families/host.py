@@ -137,7 +137,7 @@ HWMON_TEMPERATURE_CELSIUS = Family(
     ("chip", "sensor", "label"),
     Tier.SLOW,
     source="/sys/class/hwmon/hwmon*/temp*_input",
-    aliases=(Alias("node_hwmon_temp_celsius"),),
+    aliases=(Alias("node_hwmon_temp_celsius", adds={"label": ""}),),
 )
 HWMON_POWER_WATTS = Family(
     "hostpulse_host_hwmon_power_watts",

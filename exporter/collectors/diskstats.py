@@ -9,7 +9,7 @@ from catalog.families import storage
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
 from exporter.devices import wanted_disk
-from exporter.parsing import NamedRows, whole_lines
+from exporter.parsing import NamedRows
 
 _NAME_AT = 2
 _SECTOR_BYTES = 512.0
@@ -51,6 +51,6 @@ class DiskstatsCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Counts, bytes and seconds."""
-        values = self._rows(whole_lines(data, self.path) if data else data)
+        values = self._rows(data)
         self.series = self._rows.series
         return values

@@ -8,7 +8,7 @@ from __future__ import annotations
 from catalog.families import storage
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import numbers, whole_lines
+from exporter.parsing import filled, numbers
 
 
 class FilenrCollector(FileCollector):
@@ -26,7 +26,7 @@ class FilenrCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Handles."""
-        words = whole_lines(data, self.path).split()
+        words = filled(data, self.path).split()
         if len(words) != 3:
             raise ValueError(f"{self.path}: has {len(words)} words, not 3")
         return numbers(words[::2], self.path)

@@ -44,8 +44,8 @@ class HostinfoCollector(ConstantCollector):
         guest = " hypervisor" in text(_CPUINFO, "")
         return (
             host.INFO(
-                text(f"{_KERNEL}/hostname"),
-                text(f"{_KERNEL}/osrelease"),
+                text(f"{_KERNEL}/hostname", ""),
+                text(f"{_KERNEL}/osrelease", ""),
                 system,
                 vendor,
                 product,

@@ -15,9 +15,10 @@ from exporter.collector import Context
 
 _DIRECTORY = "/sys/class/hwmon"
 _CHIPS = f"{_DIRECTORY}/hwmon*"
+_PLACES = ("", "device/")  # drivers of long ago keep the sensors with the device
 _MILLI, _MICRO = 1e-3, 1e-6
 _UNCLEAN = re.compile(r"[^a-z0-9:_]")
-_SENSOR = re.compile(r"(temp|fan|power)(\d+)_(input|average)")
+_SENSOR = re.compile(r"(temp|fan)(\d+)_input|(power)(\d+)_(?:input|average)")
 _FACTORS = {"temp": _MILLI, "fan": 1.0, "power": _MICRO}
 
 
@@ -30,9 +31,13 @@ class HwmonCollector(AttributeCollector):
     name = "hwmon"
     tier = Tier.SLOW
     families = (host.HWMON_TEMPERATURE_CELSIUS, host.HWMON_FAN_RPM, host.HWMON_POWER_WATTS)
-    sources = tuple(
-        f"{_CHIPS}/{file}"
-        for file in ("name", "device", "temp*_input", "temp*_label", "fan*_input", "power*_input", "power*_average")
+    sources = (
+        *(f"{_CHIPS}/{file}" for file in ("name", "device")),
+        *(
+            f"{_CHIPS}/{place}{file}"
+            for place in _PLACES
+            for file in ("temp*_input", "temp*_label", "fan*_input", "power*_input", "power*_average")
+        ),
     )
     absent = "no sensors, as in most virtual machines"
     watches = (_DIRECTORY,)
@@ -43,14 +48,16 @@ class HwmonCollector(AttributeCollector):
         for chip in context.host.glob(_CHIPS):
             if context.host.text(f"{chip}/name", "") == "nvme":
                 continue
-            for file in sorted(context.host.names(chip), key=lambda file: (file.endswith("average"), file)):
-                if (match := _SENSOR.fullmatch(file)) and match[1] + match[3] not in ("tempaverage", "fanaverage"):
-                    yield from self._sensor(context, chip, file, match[1], match[1] + match[2])
+            for directory in (f"{chip}/{place}".rstrip("/") for place in _PLACES):
+                files = sorted(context.host.names(directory), key=lambda file: (file.endswith("average"), file))
+                for match in filter(None, map(_SENSOR.fullmatch, files)):
+                    yield from self._sensor(context, self._name(context, chip), directory, match)
 
-    def _sensor(self, context: Context, chip: str, file: str, kind: str, sensor: str) -> Iterator[Attribute]:
-        name, path, factor = self._name(context, chip), f"{chip}/{file}", _FACTORS[kind]
+    def _sensor(self, context: Context, name: str, directory: str, match: re.Match[str]) -> Iterator[Attribute]:
+        file, kind, number = match[0], match[1] or match[3], match[2] or match[4]
+        path, sensor, factor = f"{directory}/{file}", f"{kind}{number}", _FACTORS[kind]
         if kind == "temp":
-            label = context.host.text(f"{chip}/{sensor}_label", "")
+            label = context.host.text(f"{directory}/{sensor}_label", "")
             yield Attribute(path, host.HWMON_TEMPERATURE_CELSIUS(name, sensor, label), factor)
         elif kind == "power":
             yield Attribute(path, host.HWMON_POWER_WATTS(name, sensor), factor)

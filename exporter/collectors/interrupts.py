@@ -9,7 +9,7 @@ from __future__ import annotations
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import numbers, whole_lines
+from exporter.parsing import filled, numbers
 
 # Vectors of the kernel itself that tell something: timer, rescheduling, calls, TLB shootdowns, NMI, performance
 # monitoring, machine checks, throttling, deferred work, errors of the interrupt controller.
@@ -57,7 +57,7 @@ class InterruptsCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Interrupts of each CPU, then of each class."""
-        rows = whole_lines(data, self.path).split(b"\n")[:-1]
+        rows = filled(data, self.path).splitlines()
         labels = [row.partition(b":")[0] for row in rows[1:]]
         if rows[:1] != self._rows[:1] or labels != self._labels:
             self._learn(rows, labels)

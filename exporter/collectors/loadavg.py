@@ -8,7 +8,7 @@ from __future__ import annotations
 from catalog.families import host
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import numbers, whole_lines
+from exporter.parsing import filled, numbers
 
 _WINDOWS = ("1m", "5m", "15m")
 
@@ -28,7 +28,7 @@ class LoadavgCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Tasks."""
-        words = whole_lines(data, self.path).split()
+        words = filled(data, self.path).split()
         if len(words) != 5:
             raise ValueError(f"{self.path}: has {len(words)} words, not 5")
         return numbers(words[: len(_WINDOWS)], self.path)

@@ -9,7 +9,7 @@ from catalog.families import network
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
 from exporter.devices import wanted_interface
-from exporter.parsing import NamedRows, whole_lines
+from exporter.parsing import NamedRows
 
 _COLUMNS = {
     0: network.RECEIVE_BYTES,
@@ -43,7 +43,9 @@ class NetdevCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Bytes and packets."""
-        _, _, rows = whole_lines(data, self.path).split(b"\n", 2)
+        headings, bar, rows = data.partition(b"compressed\n")
+        if not bar or b"multicast|bytes" not in headings:
+            raise ValueError(f"{self.path}: does not begin with the headings that it should have")
         values = self._rows(rows.replace(b":", b" "))
         self.series = self._rows.series
         return values

@@ -10,7 +10,7 @@ from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Collector, Context, Unavailable
 from exporter.host import HeldFile, Vanished
-from exporter.parsing import numbers, whole_lines
+from exporter.parsing import filled, numbers
 
 _DIRECTORY = "/proc/pressure"
 # By resource: whether the file has lines "some" and "full". What the kernel prints as "full" for the CPU of a whole
@@ -26,7 +26,7 @@ def totals(data: bytes, path: str) -> dict[bytes, float]:
     {b'some': 2.5}
     """
     found = {}
-    for line in whole_lines(data, path).splitlines():
+    for line in filled(data, path).splitlines():
         kind, _, rest = line.partition(b" ")
         _, key, total = rest.rpartition(b"total=")
         if not key:

@@ -10,7 +10,7 @@ import re
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import numbers, whole_lines
+from exporter.parsing import filled, numbers
 
 _NANOSECOND = 1e-9
 # By place in a line "cpuN": the first field of the format's description stands at 1.
@@ -38,7 +38,7 @@ class SchedstatCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Seconds and slices."""
-        rows = [line.split() for line in whole_lines(data, self.path).splitlines() if line.startswith(b"cpu")]
+        rows = [line.split() for line in filled(data, self.path).splitlines() if line.startswith(b"cpu")]
         cpus = [row[0] for row in rows]
         if not rows or any(len(row) <= max(_FIELDS) for row in rows):
             raise ValueError(f"{self.path}: its lines cpu do not have nine fields")

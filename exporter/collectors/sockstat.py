@@ -9,7 +9,7 @@ from __future__ import annotations
 from catalog.families import network
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector, families_of
-from exporter.parsing import numbers, whole_lines
+from exporter.parsing import filled, numbers
 
 _MEMORY = b"TCP.mem"
 _FIELDS = {
@@ -38,7 +38,7 @@ class SockstatCollector(FileCollector):
     def parse(self, data: bytes) -> list[float]:
         """Sockets, and bytes of what the kernel counts in pages."""
         words: dict[bytes, bytes] = {}
-        for line in whole_lines(data, self.path).splitlines():
+        for line in filled(data, self.path).splitlines():
             protocol, _, rest = line.partition(b": ")
             pairs = iter(rest.split())
             words.update((protocol + b"." + key, value) for key, value in zip(pairs, pairs, strict=False))

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from catalog.families import cpu
 from catalog.family import Tier
-from exporter.collector import Context, FileCollector, or_unavailable
-from exporter.parsing import cpus_of, numbers, pick, whole_lines
+from exporter.collector import Context, FileCollector
+from exporter.parsing import cpus_of, filled, numbers, pick
 
 _CPU = re.compile(rb"CPU(\d+)")
 _PRESENT = "/sys/devices/system/cpu/present"
@@ -27,8 +27,8 @@ class SoftirqsCollector(FileCollector):
     sources = (path, _PRESENT)
 
     def __init__(self, context: Context) -> None:
-        with or_unavailable():
-            self._present = cpus_of(context.host.read(_PRESENT), _PRESENT)
+        present = context.host.text(_PRESENT, "").encode()
+        self._present = cpus_of(present, _PRESENT) if present else None
         self._header: Sequence[bytes] = ()
         self._types: Sequence[bytes] = ()
         self._length = -1
@@ -37,7 +37,7 @@ class SoftirqsCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Counts of each type and CPU."""
-        words = whole_lines(data, self.path).split()
+        words = filled(data, self.path).split()
         cpus = len(self._header)
         same = len(words) == self._length and words[:cpus] == self._header and words[cpus :: cpus + 1] == self._types
         if not same:
@@ -56,7 +56,7 @@ class SoftirqsCollector(FileCollector):
         if not well_formed or len(words) != cpus + len(types) * (cpus + 1) or len(set(header)) != cpus:
             raise ValueError(f"{self.path}: is not a table of CPUs and types")
         numbered = [(at, int(name[3:])) for at, name in enumerate(header)]
-        kept = [(at, number) for at, number in numbered if number in self._present]
+        kept = [(at, number) for at, number in numbered if self._present is None or number in self._present]
         cells = [(row, kind, at, number) for row, kind in enumerate(types) for at, number in kept]
         self._values_of = pick([cpus + row * (cpus + 1) + 1 + at for row, _, at, _ in cells])
         self._header, self._types, self._length = header, types, len(words)

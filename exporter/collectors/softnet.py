@@ -9,7 +9,7 @@ from __future__ import annotations
 from catalog.families import network
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import plausible, whole_lines
+from exporter.parsing import filled, plausible
 
 _COLUMNS = {0: network.SOFTNET_PROCESSED, 1: network.SOFTNET_DROPPED, 2: network.SOFTNET_TIME_SQUEEZED}
 _CPU_AT = 12  # since Linux 5.14; before that the lines of CPUs that are offline are missing and cannot be told
@@ -32,7 +32,7 @@ class SoftnetCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Packets and rounds; the kernel's 32-bit counters wrap."""
-        rows = [line.split() for line in whole_lines(data, self.path).splitlines()]
+        rows = [line.split() for line in filled(data, self.path).splitlines()]
         try:
             cpus = [int(row[_CPU_AT], _HEX) if len(row) > _CPU_AT else at for at, row in enumerate(rows)]
             values = [float(int(row[at], _HEX)) for at in self._columns for row in rows]
