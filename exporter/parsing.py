@@ -242,13 +242,11 @@ class NamedRows:
         if len({*self._names}) != len(self._names):
             self._length = -1
             raise ValueError(f"{self._path}: names a device twice")
-        named = [
-            (name.decode("utf-8", "replace"), *row) for name, *row in zip(self._names, starts, widths, strict=True)
-        ]
+        names = [name.decode("utf-8", "replace") for name in self._names]
         cells = [
             (start + column, factor, family(name))
             for column, (family, factor) in self._columns.items()
-            for name, start, width in named
+            for name, start, width in zip(names, starts, widths, strict=True)
             if column < width and self._keeps(name)
         ]
         self._values_of = pick([index for index, _, _ in cells])
