@@ -44,12 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     detector_address = _free(options.detector_address, "DETECTOR_ADDRESS")
-    exporter, source = None, f"--source.prometheus={options.prometheus}"
+    exporter, source = None, f"--source.prometheus.url={options.prometheus}"
     if not options.prometheus:
         address = _free(options.exporter_address, "EXPORTER_ADDRESS")
         log = KEPT / f"exporter-{address.rpartition(':')[2]}.log"
         exporter = stack.enter_context(_exporter(address, log))
-        source = f"--source.exporter=http://{address}"
+        source = f"--source.exporter.targets=http://{address}"
         print(f"exporter  http://{address}/  (its log: {log.relative_to(ROOT)})")
     print(f"detector  http://{detector_address}/  (Ctrl-C ends)", flush=True)
     flags = [source, f"--web.listen-address={detector_address}", f"--state.directory={KEPT / 'state'}"]

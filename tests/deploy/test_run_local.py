@@ -100,7 +100,7 @@ def test_prometheus_takes_the_exporters_place(tmp_path: Path) -> None:
     ):
         run.ready("detector")
         commands = [child.cmdline() for child in run.children()]
-        assert [f"--source.prometheus={prometheus.url}" in command for command in commands] == [True]
+        assert [f"--source.prometheus.url={prometheus.url}" in command for command in commands] == [True]
 
 
 def test_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
