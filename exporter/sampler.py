@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import nan
@@ -49,6 +49,7 @@ class _Track:
     schema: Schema | None = None
     next_tick: int = 0
     layout: list[tuple[Series, ...]] = field(default_factory=list)
+    layouts: int = -1
 
     def due(self, tick: int) -> bool:
         """Whether the tier is read at this fast tick; counts the tier's own ticks that were missed before."""
@@ -58,19 +59,35 @@ class _Track:
         self.next_tick = (tick // self.every + 1) * self.every
         return True
 
-    def row(self, stamp_s: float, readings: Iterable[Sequence[float] | None]) -> Row:
-        """A row of what the collectors returned, None for one that returned nothing.
+    def read(self, stamp_s: float, wall_s: float, tally: Tally) -> Row:
+        """A row of what the collectors read now, in this thread."""
+        row = [stamp_s]
+        for slot in self.slots:
+            row += slot.sample(wall_s)
+        self.pace.ticks += 1
+        if self.schema is None or self.layouts != tally.layouts:
+            self.layouts = tally.layouts
+            self._lay_out([slot.series for slot in self.slots])
+        assert self.schema is not None
+        return self.schema, row
 
-        The layout is read once: a collector that hung may come back and change its own at any time.
+    def gather(self, stamp_s: float, readings: Mapping[str, Sequence[float]]) -> Row:
+        """A row of what the worker has read, by collector.
+
+        The layout is taken once: a collector that hung may come back and change its own at any time.
         """
         row, layout = [stamp_s], [slot.series for slot in self.slots]
-        for values, series in zip(readings, layout, strict=True):
-            row += values if values is not None and len(values) == len(series) else [nan] * len(series)
+        for slot, series in zip(self.slots, layout, strict=True):
+            values = readings.get(slot.name, ())
+            row += values if len(values) == len(series) else [nan] * len(series)
         self.pace.ticks += 1
+        return self._lay_out(layout), row
+
+    def _lay_out(self, layout: list[tuple[Series, ...]]) -> Schema:
         if self.schema is None or layout != self.layout:
             self.layout = layout
             self.schema = Schema(self.tier, self.pace.interval_s, tuple(chain.from_iterable(layout)))
-        return self.schema, row
+        return self.schema
 
 
 class Sampler:
@@ -83,6 +100,9 @@ class Sampler:
         self._static_due = True
         self._stopping = False
         self._tracks = {tier: self._track(tier) for tier in Tier}
+        self._here = [self._tracks[tier] for tier in _SLOWER]
+        self._slow = self._tracks[Tier.SLOW]
+        self._schemas: list[Schema | None] = [None] * len(self._tracks)
         self._subsystems = {family.name: family.subsystem for slot in slots for family in slot.kind.families}
         for slot in slots:
             if slot.wanted:
@@ -118,24 +138,30 @@ class Sampler:
     def tick(self, tick: int) -> None:
         """Read what is due at fast tick number ``tick`` and publish it, all stamped with the same time."""
         stamp_s, wall_s = self._clock.now(), self._clock.wall()
-        tracks = self._tracks
-        due = [track for tier in _SLOWER if (track := tracks[tier]).due(tick)]
+        due = [track for track in self._here if tick >= track.next_tick and track.due(tick)]
         readings = self._worker.finished() if self._batch else None
         done = [] if readings is None else self._batch
         for track in chain(due, done):
             track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with the row it stands for
-        schemas = [track.schema for track in tracks.values()]
-        rows = [track.row(stamp_s, [slot.sample(wall_s) for slot in track.slots]) for track in due]
+        rows = [track.read(stamp_s, wall_s, self._tally) for track in due]
         if readings is not None:
-            rows += [track.row(stamp_s, [readings.get(slot.name) for slot in track.slots]) for track in done]
+            rows += [track.gather(stamp_s, readings) for track in done]
             self._batch = []
         self._ring.append(rows)
+        if len(due) > 1 or done:
+            self._housekeep(due)
+        if self._static_due or tick >= self._slow.next_tick:
+            self._start_batch(tick, wall_s)
+
+    def _housekeep(self, due: Iterable[_Track]) -> None:
+        """What need not be done at every fast tick."""
         for track in due:
             self._demote(track)
-        self._note_layout(schemas)
-        if Tier.MEDIUM in (track.tier for track in due):
-            self._count_rows()
-        self._start_batch(tick, wall_s)
+        for tier, pace in self._tally.paces.items():
+            pace.rows = self._ring.rows(tier)
+        schemas = [track.schema for track in self._tracks.values()]
+        if schemas != self._schemas:
+            self._note_layout(schemas)
 
     def _demote(self, track: _Track) -> None:
         """Move collectors that keep taking too long to the next slower tier."""
@@ -144,24 +170,19 @@ class Sampler:
             slot.demote(_SLOWER[track.tier], budget_s)
             track.slots.remove(slot)
             self._tracks[slot.tier].slots.append(slot)
+            self._tally.layouts += 1
 
-    def _note_layout(self, before: Sequence[Schema | None]) -> None:
-        """After a change of layout, count series; a device that came or went also changes what is read only once."""
-        tracks = self._tracks.values()
-        changed = [(track, old) for track, old in zip(tracks, before, strict=True) if track.schema is not old]
-        if not changed:
-            return
-        columns = chain.from_iterable(track.schema.columns for track in tracks if track.schema is not None)
+    def _note_layout(self, schemas: list[Schema | None]) -> None:
+        """Count series. A device that came or went may also change what is read only once."""
+        columns = chain.from_iterable(schema.columns for schema in schemas if schema is not None)
         self._tally.series = dict(Counter(self._subsystems[series.name] for series in columns))
-        self._static_due |= any(old is not None and track.tier is not Tier.STATIC for track, old in changed)
-
-    def _count_rows(self) -> None:
-        for tier, pace in self._tally.paces.items():
-            pace.rows = self._ring.rows(tier)
+        for track, now, before in zip(self._tracks.values(), schemas, self._schemas, strict=True):
+            self._static_due |= track.tier is not Tier.STATIC and before is not None and now is not before
+        self._schemas = schemas
 
     def _start_batch(self, tick: int, wall_s: float) -> None:
         """Have the slow tier, and what is read only once, read off this thread."""
-        slow = self._tracks[Tier.SLOW]
+        slow = self._slow
         if self._batch:
             if slow in self._batch and slow.due(tick):
                 slow.pace.overruns += 1

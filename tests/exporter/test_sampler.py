@@ -165,7 +165,7 @@ def test_what_is_read_only_once_is_read_again_after_a_change_of_layout() -> None
         hands.move(0.1)
     assert constant.reads == 1
     script.devices, script.read = ("a",), lambda: (1.0,)
-    for tick in range(5, 10):
+    for tick in range(5, 25):
         built.sampler.tick(tick)
         _settle(built)
         hands.move(0.1)
@@ -175,7 +175,7 @@ def test_what_is_read_only_once_is_read_again_after_a_change_of_layout() -> None
 def test_source_over_its_budget_moves_to_the_next_tier_and_its_values_go_on() -> None:
     hands, script = Hands(), Script()
     built = engine(hands, scripted("greedy", Tier.FAST, script), settings=Settings(budget_s=1e-9))
-    for tick in range(40):
+    for tick in range(70):
         built.sampler.tick(tick)
         hands.move(0.1)
     health = built.tally.collectors["greedy"]

@@ -42,9 +42,9 @@ def test_working_collector_gives_its_values_and_its_cost() -> None:
         return (3.0, 4.0)
 
     slot = _slot(Script(read=read))
-    assert list(slot.sample(10.0)) == [3.0, 4.0]
-    assert (slot.health.state, slot.health.succeeded_at_s, slot.health.reads) == (State.ON, 10.0, 1)
-    assert 0.002 <= slot.health.cpu_s < 0.2
+    assert [list(slot.sample(time_s)) for time_s in range(10)] == [[3.0, 4.0]] * 10
+    assert (slot.health.state, slot.health.succeeded_at_s, slot.health.reads) == (State.ON, 9.0, 10)
+    assert 0.02 <= slot.health.cpu_s < 0.2
     assert slot.health.duration_s >= 0.002
 
 
@@ -173,7 +173,7 @@ def test_one_long_read_is_forgiven_and_lasting_slowness_is_not() -> None:
     slot.health.duration_s = 0.001
     assert not any(slot.over_budget(0.01) for _ in range(100))
     slot.health.duration_s = 1.0
-    assert [slot.over_budget(0.01) for _ in range(20)][-2:] == [False, True]
+    assert [slot.over_budget(0.01) for _ in range(5)] == [False] * 4 + [True]
     slot.demote(Tier.MEDIUM, 0.01)
     assert (slot.tier, slot.health.errors["over_budget"]) == (Tier.MEDIUM, 1)
     assert slot.health.reason == "moved from fast to medium: reads took more than 10 ms"
