@@ -77,12 +77,6 @@ class Training:
         x = np.concatenate([align(block.x.astype(np.float64), block.names, names) for block in blocks])
         return np.concatenate([block.end_s for block in blocks]), x, names
 
-    def since(self, start_s: float) -> Training:
-        """Only what ended after ``start_s``: the start of a new baseline."""
-        blocks = tuple(block for block in self.blocks if block.end_s[0] > start_s)
-        filling = tuple(row for row in self.filling if row[0] > start_s)
-        return Training(blocks, filling, self.names, len(blocks))
-
 
 def _block(rows: tuple[tuple[float, Float32s], ...], names: tuple[str, ...]) -> Block:
     return Block(np.array([end_s for end_s, _ in rows]), np.stack([x for _, x in rows]), names)
