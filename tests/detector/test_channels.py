@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from catalog import SIGNALS
 from catalog.families import cpu, host, memory, storage
+from catalog.series import Series
 from detector.channels import FrameOperands, differences, evaluate, held, previous_sample, rates
 from detector.frame import Floats, Frame
 from tests.detector import naive
@@ -18,9 +19,9 @@ from tests.properties import PROPERTY
 COUNTS = st.integers(0, 5).map(float)
 
 
-def _frame(columns: dict[object, list[float]], interval_s: float = 0.1) -> Frame:
+def _frame(columns: dict[Series, list[float]], interval_s: float = 0.1) -> Frame:
     values = np.array(list(columns.values()), dtype=np.float64).T
-    return Frame("h", 100.0 + interval_s * np.arange(len(values)), values, tuple(columns))  # type: ignore[arg-type]
+    return Frame("h", 100.0 + interval_s * np.arange(len(values), dtype=np.float64), values, tuple(columns))
 
 
 def _channel(frame: Frame, name: str) -> list[float]:
