@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import nan
+from math import ceil, nan
 
 from catalog.family import Subsystem, Tier
 
@@ -50,7 +50,7 @@ class Pace:
     def late_s(self, share: float) -> float:
         """What this share of the recent ticks did not exceed; 1.0 gives the largest, NaN before the first tick."""
         ordered = sorted(self.lateness_s)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else nan
+        return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else nan
 
 
 @dataclass(slots=True)
