@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -18,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / ".cache" / "run"  # logs and models: nothing outside the checkout
 _READY_LIMIT_S = 20.0
 _STOP_LIMIT_S = 10.0
 _POLL_S = 0.05
@@ -47,12 +47,12 @@ def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     exporter, source = None, f"--source.prometheus.url={options.prometheus}"
     if not options.prometheus:
         address = _free(options.exporter_address, "EXPORTER_ADDRESS")
-        log = KEPT / f"exporter-{address.rpartition(':')[2]}.log"
+        log = options.folder / f"exporter-{address.rpartition(':')[2]}.log"
         exporter = stack.enter_context(_exporter(address, log))
         source = f"--source.exporter.targets=http://{address}"
-        print(f"exporter  http://{address}/  (its log: {log.relative_to(ROOT)})")
+        print(f"exporter  http://{address}/  (its log: {os.path.relpath(log)})")
     print(f"detector  http://{detector_address}/  (Ctrl-C ends)", flush=True)
-    flags = [source, f"--web.listen-address={detector_address}", f"--state.directory={KEPT / 'state'}"]
+    flags = [source, f"--web.listen-address={detector_address}", f"--state.directory={options.folder / 'state'}"]
     if options.baseline:
         flags.append(f"--baseline.duration={options.baseline}")
     command = [sys.executable, "-m", "detector", "run", *flags, *options.detector_flags]
@@ -151,6 +151,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--exporter-address", default="127.0.0.1:17720", metavar="HOST:PORT")
     parser.add_argument("--detector-address", default="127.0.0.1:17721", metavar="HOST:PORT")
     parser.add_argument("--baseline", default="", metavar="DURATION", help="time to learn before judging, such as 2m")
+    parser.add_argument("--folder", default=ROOT / ".cache" / "run", type=Path, help="where logs and models are kept")
     parser.add_argument("detector_flags", nargs="*", help="further flags of hostpulse-detector run, after --")
     return parser.parse_args(arguments)
 

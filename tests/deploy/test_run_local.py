@@ -55,7 +55,7 @@ def _running(folder: Path, *flags: str) -> Iterator[Run]:
     launcher = [sys.executable, str(ROOT / "deploy/run_local.py"), f"--detector-address={FREE}", *flags]
     said = folder / "said.txt"
     with said.open("wb") as stream:
-        command = [*launcher, "--", "--view=off", f"--state.directory={folder / 'state'}"]
+        command = [*launcher, f"--folder={folder / 'kept'}", "--", "--view=off"]
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
     try:
         yield Run(process, said)
