@@ -22,12 +22,20 @@ class Episode:
         """Whether this level of the alarm statistic opens a closed episode."""
         return not self.open and level > 1.0
 
-    def resumes(self, end_s: float) -> bool:
+    def resumes(self, end_s: float, merge_s: float = MERGE_S) -> bool:
         """Whether an opening at ``end_s`` continues the episode that closed last."""
-        return end_s - self.closed_s <= MERGE_S  # False while closed_s is NaN
+        return end_s - self.closed_s <= merge_s  # False while closed_s is NaN
 
 
-def advance(episode: Episode, level: float, page_level: float, end_s: float, onset_s: float, subsystem: str) -> Episode:
+def advance(
+    episode: Episode,
+    level: float,
+    page_level: float,
+    end_s: float,
+    onset_s: float,
+    subsystem: str,
+    merge_s: float = MERGE_S,
+) -> Episode:
     """The episode after one more window. ``onset_s`` and ``subsystem`` are what an episode opening now would have."""
     if episode.open:
         if level < CLOSE_AT:
@@ -35,6 +43,6 @@ def advance(episode: Episode, level: float, page_level: float, end_s: float, ons
         return replace(episode, page=episode.page or level > page_level)
     if not episode.opens(level):
         return episode
-    if episode.resumes(end_s):
+    if episode.resumes(end_s, merge_s):
         return replace(episode, open=True, page=level > page_level, closed_s=float("nan"))
     return Episode(True, level > page_level, onset_s, float("nan"), subsystem)

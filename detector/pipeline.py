@@ -43,6 +43,7 @@ class Judge:
     of: int = 10
     refit_s: float = 3600.0
     freeze_limit_s: float = 1800.0
+    merge_s: float = MERGE_S
 
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
@@ -163,12 +164,13 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
     level = alarm_level([scored.score for scored in state.scores], judge_by)
     onset_s = next((scored.end_s for scored in state.scores if scored.score > 1.0), end_s)
     subsystem = state.episode.subsystem
-    if state.episode.opens(level) and not state.episode.resumes(end_s):
+    if state.episode.opens(level) and not state.episode.resumes(end_s, judge_by.merge_s):
         before = mean_size(state, until_s=onset_s - judge_by.window_s)
         state = replace(state, before=before)
         during = mean_size(state, since_s=onset_s)
         subsystem = attribution.leading(_shares(model, during, before))
-    episode = advance(state.episode, level, model.fused.page_score(), end_s, onset_s, subsystem)
+    page_level = model.fused.page_score()
+    episode = advance(state.episode, level, page_level, end_s, onset_s, subsystem, judge_by.merge_s)
     return replace(state, episode=episode)
 
 
@@ -187,7 +189,7 @@ def _learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], 
         )
     if state.rebaselining:
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
-    if episode.open or end_s - episode.closed_s <= MERGE_S:
+    if episode.open or end_s - episode.closed_s <= judge_by.merge_s:
         return replace(state, pending=())
     state = _count_minute(state, end_s, alarm_level([scored.fused for scored in state.scores], judge_by))
     pending = (*state.pending, (end_s, x))

@@ -76,6 +76,23 @@ class Alarms(Section):
         return self
 
 
+class Episode(Section):
+    """When alarms belong together, and when they are the new normal."""
+
+    merge_s: Duration = Field(
+        default=60.0,
+        ge=0,
+        le=3600,
+        description="An alarm so soon after another one resumes it. So long after an alarm nothing is learned.",
+    )
+    freeze_limit_s: Duration = Field(
+        default=1800.0,
+        ge=60,
+        le=7 * 86400,
+        description="An alarm that lasts longer is taken as the new normal: a new baseline is learned, and counted.",
+    )
+
+
 class State(Section):
     """Where models survive a restart."""
 
@@ -143,6 +160,7 @@ class Settings(Section):
     baseline: Baseline = Baseline()
     alarms_per_host_day: Alarms = Alarms()
     source: Sources = Sources()
+    episode: Episode = Episode()
     state: State = State()
     web: Web = Web()
     log: Log = Log()
