@@ -60,7 +60,7 @@ def cpus_of(data: bytes, path: str) -> frozenset[int]:
     """
     ranges = (part.partition(b"-") for part in data.split(b","))
     try:
-        bounds = [(int(low), int(high or low)) for low, _, high in ranges]
+        bounds = [(int(low), int(high if dash else low)) for low, dash, high in ranges]
     except ValueError:
         raise ValueError(f"{path}: {data[:40]!r} is not a list of CPUs") from None
     if any(not 0 <= low <= high < _CPUS_LIMIT for low, high in bounds):
