@@ -1,5 +1,6 @@
 # make run   this host's exporter and detector with a live view        make test  everything that CI checks
 # make venv  the environment in .venv, also for the benches            make lint  the fast part of make test
+# make render  writes docs and boards anew    make clean  removes all that make made
 #
 # make run PROMETHEUS=http://…   judges what that Prometheus scrapes, instead of this host's exporter
 # make run EXPORTER_ADDRESS=127.0.0.1:17730 DETECTOR_ADDRESS=127.0.0.1:17731 BASELINE=2m FLAGS="--view=plain"
@@ -19,7 +20,7 @@ candidates := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(candidates),$(if $(call enough,$(name)),$(name))))
 
 .DELETE_ON_ERROR:
-.PHONY: help venv run servers lint types test clean
+.PHONY: help venv run servers lint types render test clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -44,6 +45,10 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+render: $(STAMP)
+	$(BIN)/python -m deploy.render
+	$(BIN)/python -m detector.reference
 
 test: servers lint types
 	$(BIN)/python -m pytest --durations=15 $(PYTEST_FLAGS)

@@ -14,6 +14,7 @@ from pathlib import Path
 from catalog import FAMILIES, SIGNALS
 from catalog.family import Alias, Family, Subsystem, Unit
 from catalog.signal import Signal
+from deploy.grafana.build import host_board
 
 _ROOT = Path(__file__).resolve().parents[1]
 _INTRODUCTION = """\
@@ -99,7 +100,10 @@ def metrics_page() -> str:
     return "".join(parts)
 
 
-RENDERED: Mapping[str, Callable[[], str]] = {"docs/metrics.md": metrics_page}
+RENDERED: Mapping[str, Callable[[], str]] = {
+    "docs/metrics.md": metrics_page,
+    "deploy/grafana/dashboards/hostpulse-host.json": host_board,
+}
 
 
 def stale(root: Path = _ROOT) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""``python -m deploy.grafana.build``: writes the host board from the catalog, so that no metric's name is typed twice.
+"""The Grafana board of one host, built from the catalog, so that no metric's name is typed twice.
 
 One row of verdicts, then one row for each subsystem with a panel for each unit, trouble before load.
 Builders: https://grafana.github.io/grafana-foundation-sdk/.
@@ -10,7 +10,6 @@ import re
 import string
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import TypeVar
 
 from grafana_foundation_sdk.builders import common, dashboard, stat, statetimeline, timeseries
@@ -23,7 +22,6 @@ from catalog import FAMILIES, SIGNALS, outputs
 from catalog.outputs import Output
 from catalog.signal import JUDGED_SUBSYSTEMS, Role, Signal
 
-BOARD = Path(__file__).parent / "dashboards" / "hostpulse-host.json"
 HOST = 'instance="$instance"'
 WINDOW = "$__rate_interval"
 UNITS = {  # unit of a signal -> what Grafana calls it
@@ -45,7 +43,7 @@ Panel = TypeVar("Panel", stat.Panel, timeseries.Panel, statetimeline.Panel)
 Query = tuple[str, str]  # expression, legend
 
 
-def render() -> str:
+def host_board() -> str:
     """The board as JSON."""
     board = (
         dashboard.Dashboard("hostpulse: one host")
@@ -219,8 +217,3 @@ def _names(**colors: str) -> models.ValueMap:
             for value, (name, color) in enumerate(colors.items())
         }
     )
-
-
-if __name__ == "__main__":
-    BOARD.write_text(render())
-    print(f"wrote {BOARD}")

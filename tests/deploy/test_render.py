@@ -27,9 +27,9 @@ def test_metrics_page_is_made_of_whole_tables() -> None:
 
 
 def test_a_file_that_differs_is_stale_until_it_is_written(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
     assert list(render.stale(tmp_path)) == list(render.RENDERED)
     for name, text in render.stale(tmp_path).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert render.stale(tmp_path) == {}
 
