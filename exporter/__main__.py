@@ -5,74 +5,104 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from exporter.engine import Engine
+from catalog.family import Profile
+from exporter.capture import capture
+from exporter.collector import Context
+from exporter.engine import Engine, host_of
 from exporter.exposition import Format
 from exporter.serving import serve
 from exporter.settings import Settings, SettingsError, add_flags, from_arguments
 from exporter.version import PYTHON, installed
 
 
-def _once(settings: Settings) -> int:
+def _once(settings: Settings) -> str:
     engine = Engine(settings)
     engine.sampler.settle()
-    sys.stdout.write(engine.exposition(Format.TEXT).decode())
-    return 0
+    return engine.exposition(Format.TEXT).decode()
 
 
-def _list(settings: Settings) -> int:
-    for slot in Engine(settings).slots:
+def _list(settings: Settings) -> str:
+    return "".join(_listed(Engine(settings)))
+
+
+def _listed(engine: Engine) -> Iterator[str]:
+    for slot in engine.slots:
         health, kind = slot.health, slot.kind
         reason = f" ({health.reason})" if health.reason else ""
-        sys.stdout.write(f"{slot.name}: {health.state}{reason}, {len(slot.series)} series, tier {health.tier}\n")
-        for family in kind.families:
-            sys.stdout.write(f"    {family.name} [{family.profile}]\n")
-        for source in kind.sources:
-            sys.stdout.write(f"    from {source}\n")
-    return 0
+        yield f"{slot.name}: {health.state}{reason}, {len(slot.series)} series, tier {health.tier}\n"
+        yield from (f"    {family.name} [{family.profile}]\n" for family in kind.families)
+        yield from (f"    reads {source}\n" for source in kind.sources)
 
 
-def _version(_: Settings) -> int:
-    sys.stdout.write(f"hostpulse-exporter {installed()} (Python {PYTHON})\n")
-    return 0
+def _capture(settings: Settings) -> str:
+    # A report of a fault in one family may well be explained by a file that only another profile reads.
+    return capture(Context(host_of(settings), Profile.FULL))
 
 
-_COMMANDS: Mapping[str, tuple[Callable[[Settings], int], str]] = {
-    "serve": (serve, "Serve /metrics and /api/v1/samples; what is done when no command is given."),
-    "once": (_once, "Write one exposition to standard output."),
+def _version(_: Settings) -> str:
+    return f"hostpulse-exporter {installed()} (Python {PYTHON})\n"
+
+
+_SERVE = "serve"
+_WRITERS: Mapping[str, tuple[Callable[[Settings], str], str]] = {
+    "once": (_once, "Write one exposition."),
     "list": (_list, "List the collectors: state, reason, families, files read."),
+    "capture": (_capture, "Write all that the collectors read, without what identifies the host: for a bug report."),
     "version": (_version, "Say which version this is."),
 }
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
-    about = "\n".join(f"  {name:<8} {text}" for name, (_, text) in _COMMANDS.items())
+    listed = {_SERVE: "Serve /metrics and /api/v1/samples; what is done when no command is given."}
+    listed |= {name: about for name, (_, about) in _WRITERS.items()}
     parser = argparse.ArgumentParser(
         prog=f"hostpulse-exporter {command}",
-        usage="hostpulse-exporter [COMMAND] [--FLAG=VALUE …]",
-        description=f"Measures the hardware of one host.\n\ncommands:\n{about}",
+        usage="hostpulse-exporter [COMMAND] [--FLAG=VALUE ...]",
+        description="Measures the hardware of one host.\n\ncommands:\n"
+        + "\n".join(f"  {name:<8} {about}" for name, about in listed.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    if command in _WRITERS:
+        parser.add_argument("--out", metavar="FILE", type=Path, help="Write there instead of to standard output.")
     add_flags(parser)
+    if command not in listed:
+        parser.error(f"no such command: {command!r}; allowed: {', '.join(listed)}")
     return parser
+
+
+def _write(text: str, out: Path | None) -> int:
+    if out is None:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end without a traceback when the reader has had enough
+        sys.stdout.write(text)
+        return 0
+    try:
+        out.write_text(text)
+    except OSError as error:
+        sys.stderr.write(f"hostpulse-exporter: cannot write to --out={out}: {error.strerror}\n")
+        return 1
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 2 for a wrong command line."""
     given = list(sys.argv[1:] if argv is None else argv)
-    command = given.pop(0) if given and not given[0].startswith("-") else "serve"
+    command = given.pop(0) if given and not given[0].startswith("-") else _SERVE
     parser = _parser(command)
-    if command not in _COMMANDS:
-        parser.error(f"no such command: {command!r}; allowed: {', '.join(_COMMANDS)}")
+    arguments = parser.parse_args(given)
     try:
-        settings = from_arguments(parser.parse_args(given), os.environ)
+        settings = from_arguments(arguments, os.environ)
         logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
         # A client's malformed request is not the operator's problem, and must not fill the log.
         logging.getLogger("tornado").setLevel(logging.ERROR)
-        return _COMMANDS[command][0](settings)
+        if command == _SERVE:
+            return serve(settings)
+        return _write(_WRITERS[command][0](settings), arguments.out)
     except SettingsError as error:
         parser.error(str(error))
 

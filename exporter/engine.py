@@ -20,13 +20,17 @@ class Engine:
     """Everything that measures. Collectors are open once it is built; nothing is read before ``sampler`` is run."""
 
     def __init__(
-        self, settings: Settings, kinds: Mapping[str, type[Collector]] | None = None, clock: Clock | None = None
+        self,
+        settings: Settings,
+        kinds: Mapping[str, type[Collector]] | None = None,
+        clock: Clock | None = None,
+        host: Host | None = None,
     ) -> None:
         kinds = discover() if kinds is None else kinds
         _check_names(settings.disabled, kinds)
         self.clock = clock or Clock()
         self.tally = Tally()
-        context = Context(host_of(settings), settings.profile, self.tally)
+        context = Context(host or host_of(settings), settings.profile, self.tally)
         self.slots = [Slot(kinds[name], context, disabled=name in settings.disabled) for name in sorted(kinds)]
         for slot in self.slots:
             slot.start()
