@@ -10,6 +10,11 @@ import pytest
 from tests.servers import UnavailableError, process
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--record`` writes golden files anew."""
+    parser.addoption("--record", action="store_true", help="write golden files anew; review what changes")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Fixtures may start servers."""
