@@ -20,13 +20,15 @@ from detector.frame import Floats
 TREES = 100
 ROWS_PER_TREE = 256
 TOP = 3
+SUMMARIES = 4  # of each subsystem
 _EULER = 0.5772156649015329
 
 
 @dataclass(frozen=True, slots=True)
 class Forest(Detector):
     """Trees as arrays [trees, nodes]: ``feature`` (-1 in a leaf), ``threshold``, ``left``, ``right``, and ``path``, the
-    path length that a leaf stands for. ``normal`` float64[1] is the mean path length in a tree of that many rows."""
+    path length that a leaf stands for. ``normal`` float64[1] is the mean path length in a tree of that many rows;
+    ``typical`` float64[4 G] are the medians of the summaries."""
 
     name: ClassVar[str] = "forest"
     weight: ClassVar[float] = 0.5  # the weakest of the three where it was measured
@@ -38,24 +40,26 @@ class Forest(Detector):
     right: npt.NDArray[np.intp]
     path: Floats
     normal: Floats
+    typical: Floats
 
     @classmethod
     def fit(cls, z: Floats, layout: Layout) -> Self:
         """See ``Detector``."""
         rows = min(ROWS_PER_TREE, len(z))
+        table = summaries(z, layout)
+        typical = np.median(table, axis=0)
         model = IsolationForest(n_estimators=TREES, max_samples=rows, random_state=0)
-        model.fit(summaries(z, layout))
-        return cls(layout, *_flatten(model), np.array([_mean_path(np.array([rows]))[0]]))
+        model.fit(excess(table, typical))
+        return cls(layout, *_flatten(model), _mean_path(np.array([rows])), typical)
 
     def score(self, z: Floats) -> Scores:
         """See ``Detector``; a subsystem is credited with what the score loses when its summaries are made typical."""
-        table = summaries(z, self.layout)
+        table = excess(summaries(z, self.layout), self.typical)
         score = self._isolation(table)
-        per_subsystem = table.shape[1] // max(1, len(self.layout.subsystems))
         credit = np.zeros((len(z), len(self.layout.subsystems)))
         for group in range(len(self.layout.subsystems)):
             without = table.copy()
-            without[:, group * per_subsystem : (group + 1) * per_subsystem] = 0.0
+            without[:, group * SUMMARIES : (group + 1) * SUMMARIES] = 0.0
             credit[:, group] = np.maximum(score - self._isolation(without), 0.0)
         return Scores(score, self._spread(score, credit, np.abs(np.nan_to_num(z))))
 
@@ -95,11 +99,23 @@ class Forest(Detector):
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[np.generic]], layout: Layout) -> Self:
         """See ``Detector``."""
         feature, left, right = (arrays[name].astype(np.intp) for name in ("feature", "left", "right"))
-        threshold, path, normal = (arrays[name].astype(np.float64) for name in ("threshold", "path", "normal"))
-        return cls(layout, feature, threshold, left, right, path, normal)
+        threshold, path, normal, typical = (
+            arrays[name].astype(np.float64) for name in ("threshold", "path", "normal", "typical")
+        )
+        return cls(layout, feature, threshold, left, right, path, normal, typical)
 
 
-_ARRAYS = ("feature", "threshold", "left", "right", "path", "normal")
+_ARRAYS = ("feature", "threshold", "left", "right", "path", "normal", "typical")
+
+
+def excess(table: Floats, typical: Floats) -> Floats:
+    """Summaries [N, 4 G] less the typical ones: 0 is typical.
+
+    Smaller sizes than typical are typical too: a host without any deviation, or without data, would be alone.
+    """
+    difference = table - typical
+    is_size = np.arange(len(typical)) % SUMMARIES != SUMMARIES - 1
+    return np.where(is_size, np.maximum(difference, 0.0), difference)
 
 
 def summaries(z: Floats, layout: Layout) -> Floats:
