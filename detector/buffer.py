@@ -17,6 +17,8 @@ from detector.frame import Floats, Frame
 
 Columns = tuple[Series, ...]
 
+_SMALL_ROWS = 64  # chunks smaller than that grow; a frame is made chunk by chunk
+
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
@@ -45,8 +47,12 @@ class Buffer:
         if len(times_s):
             assert np.all(np.diff(times_s) > 0), f"times of lane {lane} must increase"
             _drop_from(chunks, float(times_s[0]))
-            # Copies: what comes in are views of a whole answer.
-            chunks.append(_Chunk(times_s.copy(), np.where(np.isfinite(values), values, np.nan), columns))
+            finite = np.where(np.isfinite(values), values, np.nan)
+            if chunks and chunks[-1].columns is columns and len(chunks[-1].times_s) < _SMALL_ROWS:
+                last = chunks.pop()
+                times_s, finite = np.concatenate([last.times_s, times_s]), np.concatenate([last.values, finite])
+            # A copy, as what comes in is a view of a whole answer.
+            chunks.append(_Chunk(times_s.copy(), finite, columns))
         self._forget()
 
     def newest_s(self, lane: str | None = None) -> float:

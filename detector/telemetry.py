@@ -25,7 +25,7 @@ class Telemetry:
     """Counts, levels and durations under declared names, in ``registry``."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # one more series for each counter, which nobody asks for
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         own = [output for output in OUTPUTS.values() if "instance" not in output.labels]
         self._counters = {output.name: _counter(output, self.registry) for output in own if _is(output, "counter")}
