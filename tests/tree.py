@@ -46,13 +46,18 @@ class Source:
         return ast.parse(self.text, self.name)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of what it says, one by one."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def imports(self) -> frozenset[str]:
         """Dotted names of what is imported anywhere in the file; ``from a import b`` gives ``a`` and ``a.b``."""
-        return frozenset(name for node in ast.walk(self.tree) for name in _imported(node))
+        return frozenset(name for node in self.nodes for name in _imported(node))
 
     def functions(self) -> Iterator[Function]:
         """All functions and methods, nested ones too."""
-        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+        return (node for node in self.nodes if isinstance(node, Function))
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
