@@ -72,7 +72,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
 @lru_cache(maxsize=1)
 def files() -> tuple[Path, ...]:
     """Each file that is or would be under version control."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30).stdout
     return tuple(path for name in sorted(listed.split("\0")) if name and (path := ROOT / name).is_file())
 
