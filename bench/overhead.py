@@ -1,0 +1,122 @@
+"""What the exporter costs at 10 Hz with one scrape a second, next to node_exporter scraped at 10 Hz, in one run.
+
+    python -m bench.overhead --seconds 60 --json
+
+Rounds of both alternate, so that whatever else the machine does meets both alike; medians over the rounds count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from math import ceil, floor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.process import Watched, at_rate
+from catalog.family import Profile
+from detector.samples import decode
+from tests.servers.process import READY_LIMIT_S, wait_until
+from tests.servers.programs import start_exporter
+from tests.servers.stack import start_node_exporter
+
+_INTERVAL_S = 0.1
+_NODE_FLAGS = ("--collector.interrupts", "--collector.perf")
+_MANY_SCRAPES = 40.0
+_EARLY_S = 0.001  # how much later than its due time the first tick, which fixes the grid, may have been
+
+
+def lateness_s(times_s: Sequence[float], first_s: float, interval_s: float) -> list[float]:
+    """How late each sample was on the grid that the first one began.
+
+    >>> [round(late, 3) for late in lateness_s([100.0, 100.102, 100.3995], 100.0, 0.1)]
+    [0.0, 0.002, -0.001]
+    """
+    offsets = (time_s - first_s for time_s in times_s)
+    return [offset - floor((offset + _EARLY_S) / interval_s) * interval_s for offset in offsets]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of the values does not exceed."""
+    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
+
+
+def exposed(text: bytes) -> tuple[int, int]:
+    """Number of values and of families in an exposition.
+
+    >>> exposed(b"# TYPE a gauge\\na 1\\na{b=\\"c\\"} 2\\n")
+    (2, 1)
+    """
+    lines = text.splitlines()
+    return sum(not line.startswith(b"#") for line in lines), sum(line.startswith(b"# TYPE ") for line in lines)
+
+
+def _fast_times_s(exporter: Watched, since_s: float) -> list[float]:
+    header, tables = decode(exporter.get(f"/api/v1/samples?since={since_s!r}"), {})
+    fast = [times for segment, (times, _) in zip(header.segments, tables, strict=True) if segment.tier == "fast"]
+    return [float(time_s) for times in fast for time_s in times]
+
+
+def _scrape_cpu_s(exporter: Watched, seconds: float) -> float:
+    """CPU of one scrape: what many of them add to none."""
+    none, many = exporter.load(seconds, 0.0), exporter.load(seconds, _MANY_SCRAPES)
+    return (many - none) / _MANY_SCRAPES
+
+
+def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
+    """All figures, with about ``seconds`` of measuring each program under its load."""
+    part_s, ours, theirs, scrapes, late_s = seconds / rounds, [], [], [], []
+    flags = (f"--profile={profile}", "--sample.interval=100ms", "--ring.duration=1h")
+    with (
+        start_exporter(folder, *flags) as exporter_server,
+        start_node_exporter(folder, *_NODE_FLAGS) as node_server,
+        Watched(exporter_server) as exporter,
+        Watched(node_server) as node,
+    ):
+        wait_until(lambda: b'{tier="slow"}' in exporter.get("/metrics"), READY_LIMIT_S, "a slow sample")
+        first_s = newest_s = _fast_times_s(exporter, 0.0)[0]
+        at_rate(1.0, 10.0, lambda: node.get("/metrics"))
+        for _ in range(rounds):
+            newest_s = _fast_times_s(exporter, newest_s)[-1]
+            ours.append(exporter.load(part_s, 1.0))
+            late_s += lateness_s(_fast_times_s(exporter, newest_s), first_s, _INTERVAL_S)
+            theirs.append(node.load(part_s, 10.0))
+            scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
+        values, families = exposed(exporter.get("/metrics"))
+        node_values, _ = exposed(node.get("/metrics"))
+        rss_bytes = exporter.rss_bytes()
+    core, node_core = median(ours), median(theirs)
+    return {
+        "values": values,
+        "families": families,
+        "exporter_core_percent": round(100 * core, 3),
+        "node_exporter_core_percent": round(100 * node_core, 3),
+        "node_exporter_values": node_values,
+        "ratio_per_value": round((node_core / node_values) / (core / values), 2),
+        "scrape_cpu_ms": round(1000 * median(scrapes), 3),
+        "late_ms_p99": round(1000 * percentile(late_s, 0.99), 3),
+        "rss_mb": round(rss_bytes / (1 << 20), 1),
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, print a table and, where asked to, one line of JSON."""
+    parser = argparse.ArgumentParser(description="CPU of the exporter next to node_exporter, live.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="time under load for each program")
+    parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.CORE)
+    parser.add_argument("--rounds", type=int, default=3, help="the median of so many rounds counts")
+    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+    arguments = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
+        figures = measure(arguments.seconds, arguments.profile, arguments.rounds, Path(folder))
+    for name, figure in figures.items():
+        print(f"{name:<28} {figure:>10}")
+    if arguments.json:
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

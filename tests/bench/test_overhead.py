@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from bench import overhead
+from bench.process import Watched, at_rate
+from tests.servers.programs import start_exporter
+
+
+def test_lateness_is_measured_on_the_grid_of_the_first_tick() -> None:
+    times = [50.0, 50.1003, 50.25, 50.2999, 50.9]
+    assert overhead.lateness_s(times, 50.0, 0.1) == pytest.approx([0.0, 0.0003, 0.05, -0.0001, 0.0], abs=1e-9)
+
+
+def test_percentile_is_a_value_that_was_there() -> None:
+    assert overhead.percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert overhead.percentile([float(value) for value in range(1, 101)], 0.99) == 99.0
+    assert overhead.percentile([5.0], 0.99) == 5.0
+
+
+def test_calls_keep_to_the_rate_and_take_the_whole_time() -> None:
+    calls: list[float] = []
+    started_s = time.monotonic()
+    at_rate(0.3, 20.0, lambda: calls.append(time.monotonic() - started_s))
+    assert len(calls) == 6
+    assert calls[-1] >= 0.25
+    assert time.monotonic() - started_s >= 0.3
+
+
+def test_cpu_time_of_another_process_grows_with_its_work(tmp_path: Path) -> None:
+    with start_exporter(tmp_path) as server, Watched(server) as watched:
+        before_s = watched.cpu_s()
+        for _ in range(50):
+            watched.get("/metrics")
+        used_s = watched.cpu_s() - before_s
+        assert 0.002 < used_s < 2.0
+        assert watched.rss_bytes() > 1e7
+
+
+def test_short_run_ends_with_one_line_of_plausible_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    overhead.main(["--seconds=2", "--rounds=1", "--json"])
+    table, _, line = capsys.readouterr().out.strip().rpartition("\n")
+    figures = json.loads(line)
+    assert list(figures) == [
+        "values", "families", "exporter_core_percent", "node_exporter_core_percent", "node_exporter_values",
+        "ratio_per_value", "scrape_cpu_ms", "late_ms_p99", "rss_mb",
+    ]  # fmt: skip
+    assert all(name in table for name in figures)
+    assert figures["values"] > figures["families"] > 90
+    assert figures["node_exporter_values"] > 300
+    assert 0 < figures["exporter_core_percent"] < figures["node_exporter_core_percent"] < 100 * (os.cpu_count() or 1)
+    assert figures["ratio_per_value"] > 1
