@@ -1,18 +1,23 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from math import isnan, nan
+from pathlib import Path
 
+import numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog import FAMILIES
 from catalog.family import Tier
 from catalog.series import Series
 from detector.samples import decode
 from exporter.ring import Ring, Schema
 from exporter.samples import Origin, encode
 
+_PAGE = Path(__file__).parents[2] / "docs" / "samples-api.md"
 _ORIGIN = Origin("b00t", "node1", 1_700_000_000.25, -3600.5)
 
 
@@ -86,3 +91,16 @@ def test_change_of_schema_gives_two_segments_in_order_of_age() -> None:
     assert [segment.columns for segment in header.segments] == [("a",), ("a", "b")]
     assert [table[0].tolist() for table in tables] == [[1.0], [2.0]]
     assert tables[1][1].tolist() == [[11.0, 21.0]]
+
+
+def test_page_about_the_format_decodes_what_is_sent_and_names_real_families() -> None:
+    page = _PAGE.read_text(encoding="utf-8")
+    snippet = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert snippet is not None
+    names = {"body": encode(_ring(3).since(0.0), _ORIGIN, ()), "struct": struct, "json": json, "numpy": numpy}
+    exec(snippet[1], names)
+    last = names["rows"]
+    assert isinstance(last, numpy.ndarray)
+    assert last.shape == (1, 2)
+    assert last[0][0] == 3 / 8
+    assert set(re.findall(r"hostpulse_\w+", page)) <= set(FAMILIES)
