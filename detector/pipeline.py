@@ -24,7 +24,7 @@ from detector.verdict import Cause, Phase, Verdict
 
 MAXIMA_PERIOD_S = 60.0
 MOST_MAXIMA = 10_080  # a week of minutes
-SIZES_KEPT = 30
+BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
 MOST_CAUSES = 8
 LEAST_ROWS = 10 * FOLDS
 LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
@@ -62,6 +62,11 @@ class Judge:
     def least_rows(self) -> int:
         """Windows that a fit needs."""
         return max(LEAST_ROWS, ceil(LEAST_WINDOW_LENGTHS * self.window_s / self.stride_s))
+
+    @property
+    def sizes_kept(self) -> int:
+        """Windows whose deviations are remembered: an onset's and what came before it, without overlap."""
+        return self.of + ceil(self.window_s / self.stride_s) + BEFORE_KEPT
 
     @property
     def budget(self) -> Budget:
@@ -145,7 +150,7 @@ def _remember(state: HostState, judgement: Judgement, end_s: float, judge_by: Ju
     """With this window's score and deviations."""
     scored = Scored(end_s, float(judgement.scores[FUSED][0]), float(judgement.fused[0]))
     size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
-    return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-SIZES_KEPT:])
+    return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-judge_by.sizes_kept :])
 
 
 def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
