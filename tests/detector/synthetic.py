@@ -100,4 +100,57 @@ def synthetic_frame(
     return Frame(INSTANCE, START_S + elapsed_s, np.stack(values, axis=1), tuple(columns))
 
 
-HOST_SERIES: tuple[Series, ...] = tuple(family(*labels) for family, labels, _, _ in _SERIES)
+def fault_of(subsystem: str, start_s: float, end_s: float) -> tuple[Fault, ...]:
+    """What a fault of a subsystem does to its host between two times."""
+    return tuple(Fault(series, during(start_s, end_s, amount)) for series, amount in _FAULTS[subsystem])
+
+
+_FAULTS: dict[str, tuple[tuple[Series, float], ...]] = {
+    "cpu": (
+        *((cpu.SECONDS(c, "user"), 0.8) for c in range(2)),
+        *((cpu.SECONDS(c, "idle"), -0.8) for c in range(2)),
+        (host.PROCS_RUNNING(), 8.0),
+        (host.PRESSURE_WAITING_SECONDS("cpu"), 0.6),
+        (host.CONTEXT_SWITCHES(), 4000.0),
+    ),
+    "memory": (
+        (memory.AVAILABLE_BYTES(), -17 * _GIGABYTE),
+        (memory.ANON_BYTES(), 17 * _GIGABYTE),
+        (memory.SCANNED_PAGES("kswapd"), 20_000.0),
+        (memory.PAGE_FAULTS(), 50_000.0),
+        (host.PRESSURE_WAITING_SECONDS("memory"), 0.3),
+        (host.PRESSURE_STALLED_SECONDS("memory"), 0.1),
+    ),
+    "network": (
+        (network.TCP_RETRANSMITTED_SEGMENTS(), 30.0),
+        (network.TCP_TIMEOUTS(), 5.0),
+        (network.RECEIVE_DROPS("eth0"), 20.0),
+    ),
+    "storage": (
+        (cpu.SECONDS(0, "iowait"), 0.5),
+        (storage.WRITTEN_BYTES("vda"), 1e8),
+        (storage.WRITE_TIME_SECONDS("vda"), 2.0),
+        (storage.IO_TIME_SECONDS("vda"), 0.9),
+        (storage.IO_TIME_WEIGHTED_SECONDS("vda"), 4.0),
+        (host.PROCS_BLOCKED(), 3.0),
+        (host.PRESSURE_WAITING_SECONDS("io"), 0.5),
+    ),
+}
+
+FAULTY: tuple[str, ...] = tuple(_FAULTS)
+"""The subsystems that a fault can be put into."""
+
+
+def without(frame: Frame, start_s: float, end_s: float) -> Frame:
+    """The frame of a host whose exporter was down between two times."""
+    elapsed_s = frame.times_s - START_S
+    kept = (elapsed_s <= start_s) | (elapsed_s > end_s)
+    return Frame(frame.instance, frame.times_s[kept], frame.values[kept], frame.columns)
+
+
+def changed(frame: Frame, start_s: float, change: Callable[[Series, Floats], Floats]) -> Frame:
+    """The frame with the values of each series after a time as ``change`` makes them of those that they were."""
+    values, later = frame.values.copy(), frame.times_s - START_S > start_s
+    for column, series in enumerate(frame.columns):
+        values[later, column] = change(series, values[later, column])
+    return Frame(frame.instance, frame.times_s, values, frame.columns)

@@ -1,0 +1,16 @@
+"""A host that was watched while it was healthy: what most tests of the pipeline start from."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.detector.synthetic import synthetic_frame
+from tests.detector.watching import JUDGE, Watched, watch
+
+LEARNED_S = JUDGE.baseline_s + JUDGE.window_s
+
+
+@pytest.fixture(scope="session")
+def learned() -> Watched:
+    """The first baseline, and the model fitted at its end."""
+    return watch(synthetic_frame(LEARNED_S))

@@ -1,0 +1,112 @@
+"""A model judges what it did not see: calibrated on held-out stretches, on whatever was there to learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from detector.calibration import Budget
+from detector.detectors.registry import registered
+from detector.features import Feature
+from detector.frame import Floats
+from detector.model import FUSED, MOST_DISTINCT, Model, fit_model, fit_parts, judge, unbroken
+from tests.detector.arrays import plain_features
+from tests.detector.healthy import GROUPS, deviations
+
+BUDGET = Budget(0.5, 0.05, 5, 10)
+FEATURES = 40
+
+
+def _fit(x: Floats, features: tuple[Feature, ...] | None = None, maxima: Floats | None = None) -> Model:
+    maxima = np.empty(0) if maxima is None else maxima
+    features = features or plain_features(x.shape[1])
+    return fit_model(np.arange(float(len(x))), x, features, 3.0, maxima, 1440.0, BUDGET)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return _fit(10.0 * deviations(400, FEATURES))
+
+
+def test_every_detector_and_the_fused_score_are_calibrated(model: Model) -> None:
+    assert model.calibrations.keys() == {*registered(), FUSED}
+    judgement = judge(model, 10.0 * deviations(5, FEATURES, seed=1))
+    assert judgement.scores.keys() == model.calibrations.keys()
+    assert {score.shape for score in judgement.scores.values()} == {(5,)}
+
+
+def test_windows_of_the_same_host_exceed_the_bound_as_rarely_as_it_says(model: Model) -> None:
+    judgement = judge(model, 10.0 * deviations(2000, FEATURES, seed=2))
+    assert (judgement.scores[FUSED] > 1.0).mean() < 0.02
+    assert 0.4 < np.median(judgement.p_value) < 0.6
+
+
+def test_shift_exceeds_the_bound_of_every_detector(model: Model) -> None:
+    x = 10.0 * deviations(50, FEATURES, seed=3)
+    x[:, ::GROUPS] += 150.0
+    judgement = judge(model, x)
+    assert np.median(judgement.scores[FUSED]) > 1.0
+    assert np.median(judgement.scores["deviation"]) > 1.0
+    assert np.median(judgement.scores["subspace"]) > 1.0
+
+
+def test_window_without_data_has_no_score_and_no_coverage(model: Model) -> None:
+    judgement = judge(model, np.full((1, FEATURES), np.nan))
+    assert judgement.coverage.tolist() == [0.0]
+    assert np.isnan(judgement.p_value).all()
+    assert all(np.isnan(score).all() for score in judgement.scores.values())
+
+
+def test_coverage_is_the_share_of_features_with_data(model: Model) -> None:
+    x = deviations(1, FEATURES)
+    x[0, model.parts.layout.distinct[:10]] = np.nan
+    assert np.isclose(judge(model, x).coverage[0], 1.0 - 10 / len(model.parts.layout.distinct))
+
+
+def test_fit_is_deterministic() -> None:
+    x = deviations(120, 10)
+    one, other = (judge(_fit(x), deviations(20, 10, seed=1)) for _ in range(2))
+    assert np.array_equal(one.fused, other.fused)
+    assert np.array_equal(one.scores[FUSED], other.scores[FUSED])
+
+
+def test_bound_comes_from_windows_that_the_detectors_did_not_see() -> None:
+    # More features than windows: what was learned fits itself perfectly, and anything new looks anomalous to it.
+    x = deviations(60, 300)
+    judgement = judge(_fit(x), deviations(200, 300, seed=1))
+    assert (judgement.scores[FUSED] > 1.0).mean() < 0.05
+
+
+def test_missing_and_constant_columns_do_not_stop_a_fit() -> None:
+    x = deviations(120, 12)
+    x[:, 3] = np.nan
+    x[:, 4] = 7.0
+    x[:80, 5] = np.nan
+    model = _fit(x)
+    assert 3 not in model.parts.layout.distinct
+    assert 5 not in model.parts.layout.distinct
+    assert np.isfinite(judge(model, x).scores[FUSED]).all()
+
+
+def test_one_feature_is_enough() -> None:
+    x = deviations(100, 1)
+    judgement = judge(_fit(x), np.array([[0.0], [60.0]]))
+    assert judgement.scores[FUSED][0] < 1.0 < judgement.scores[FUSED][1]
+
+
+def test_subspace_sees_a_bounded_number_of_features() -> None:
+    parts = fit_parts(
+        np.random.default_rng(0).standard_normal((60, MOST_DISTINCT + 100)), plain_features(MOST_DISTINCT + 100)
+    )
+    assert len(parts.layout.distinct) == MOST_DISTINCT
+
+
+def test_enough_quiet_minutes_end_the_provisional_phase() -> None:
+    x = deviations(120, 10)
+    assert _fit(x).fused.provisional
+    assert not _fit(x, maxima=np.random.default_rng(0).exponential(0.2, 600)).fused.provisional
+
+
+def test_stretches_are_numbered_by_the_gaps_between_them() -> None:
+    assert unbroken(np.array([0.0, 1.0, 2.0, 9.0, 10.0, 30.0])).tolist() == [0, 0, 0, 1, 1, 2]
+    assert unbroken(np.array([5.0])).tolist() == [0]

@@ -1,0 +1,92 @@
+"""What is remembered of a host survives as plain arrays, and only where it still means the same."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detector.state import SCHEMA_VERSION, HostState, feature_of
+from tests.detector.synthetic import INSTANCE, fault_of, synthetic_frame
+from tests.detector.watching import Watched, scores, watch
+
+
+def _through_a_file(state: HostState) -> HostState:
+    header, arrays = state.to_arrays()
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as loaded:
+        return HostState.from_arrays(json.loads(json.dumps(header)), dict(loaded))
+
+
+def test_restored_state_judges_as_the_one_that_was_saved(learned: Watched) -> None:
+    frame = synthetic_frame(300.0, fault_of("storage", 270.0, 290.0))
+    one = watch(frame, state=learned.state, after_s=243.0, fits=False)
+    other = watch(frame, state=_through_a_file(learned.state), after_s=243.0, fits=False)
+    assert np.array_equal(scores(one), scores(other))
+    for before, after in zip(one.verdicts, other.verdicts, strict=True):
+        assert replace(before, causes=()) == replace(after, causes=())
+        assert [cause.channel for cause in before.causes] == [cause.channel for cause in after.causes]
+
+
+def test_restored_state_goes_on_learning_from_what_it_had(learned: Watched) -> None:
+    restored = _through_a_file(learned.state)
+    saved = [block.end_s for block in learned.state.training.blocks]
+    assert np.array_equal(np.concatenate([block.end_s for block in restored.training.blocks]), np.concatenate(saved))
+    assert restored.training.names == learned.state.training.names
+    assert restored.features == learned.state.features
+
+
+def test_state_saved_twice_is_the_same(learned: Watched) -> None:
+    header, arrays = learned.state.to_arrays()
+    again, more = _through_a_file(learned.state).to_arrays()
+    assert json.dumps(header) == json.dumps(again)
+    assert arrays.keys() == more.keys()
+    assert all(np.array_equal(arrays[name], more[name]) for name in arrays)
+
+
+def test_arrays_are_plain_and_small(learned: Watched) -> None:
+    _, arrays = learned.state.to_arrays()
+    assert {array.dtype.kind for array in arrays.values()} <= set("fiu")
+    assert sum(array.nbytes for array in arrays.values()) < 2_000_000
+
+
+def test_new_host_can_be_saved_before_it_was_ever_judged() -> None:
+    restored = _through_a_file(HostState.new(INSTANCE))
+    assert (restored.instance, restored.model, restored.training.rows) == (INSTANCE, None, 0)
+    assert np.isnan(restored.baseline_from_s)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [({"schema_version": SCHEMA_VERSION + 1}, "schema version 2, this program reads 1"), ({"catalog": "x"}, "catalog")],
+)
+def test_state_of_another_version_or_catalog_is_refused(change: dict[str, Any], complaint: str) -> None:
+    header, arrays = HostState.new(INSTANCE).to_arrays()
+    with pytest.raises(ValueError, match=complaint):
+        HostState.from_arrays(header | change, arrays)
+
+
+def test_missing_array_is_named(learned: Watched) -> None:
+    header, arrays = learned.state.to_arrays()
+    del arrays["scaler/median"]
+    with pytest.raises(KeyError, match="scaler/median"):
+        HostState.from_arrays(header, arrays)
+
+
+def test_new_baseline_that_is_being_learned_is_not_forgotten(learned: Watched) -> None:
+    state = replace(learned.state, rebaselining=True, rebaselines=2)
+    restored = _through_a_file(state)
+    assert (restored.rebaselining, restored.rebaselines) == (True, 2)
+
+
+def test_feature_is_found_again_by_its_name(learned: Watched) -> None:
+    for feature in learned.state.features:
+        assert feature_of(str(feature)) == feature
+    with pytest.raises(KeyError):
+        feature_of("no_such_signal:mean")
