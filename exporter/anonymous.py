@@ -10,7 +10,7 @@ _SERIAL_FILE = re.compile(r".*/([a-z]+_)*(serial|uuid|wwid|eui|nguid|guid)")
 _NAME_FILE = "/proc/sys/kernel/hostname"
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _HARDWARE = re.compile(r"(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}(?![0-9a-fA-F:])")
-_INTERNET = re.compile(r"(?<![\w:.])[0-9a-fA-F:.]{3,45}(?![\w:.])")
+_INTERNET = re.compile(r"(?<![\w.])\d{1,3}(\.\d{1,3}){3}(?![\w.])|(?<![\w:.])[0-9a-fA-F:]{3,39}(?![\w:.])")
 
 
 class Anonymous:

@@ -36,8 +36,8 @@ class AttributeCollector(Collector):
     absent: ClassVar[str] = ""
     """Why there may be nothing, for people."""
 
-    signed: ClassVar[bool] = False
-    """Whether values below zero are possible, as those of temperatures are."""
+    least: ClassVar[float] = 0.0
+    """The least value that is possible."""
 
     def __init__(self, context: Context) -> None:
         self.series = ()
@@ -105,4 +105,4 @@ class AttributeCollector(Collector):
                 fault = error
         if fault is not None and all(map(math.isnan, values)):
             raise fault
-        return values if self.signed else plausible(values)
+        return plausible(values, self.least)

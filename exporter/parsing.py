@@ -36,10 +36,10 @@ def numbers(words: Iterable[bytes], path: str) -> list[float]:
         raise ValueError(f"{path}: {_first_bad(words)!r} is not a number") from None
 
 
-def plausible(values: list[float]) -> list[float]:
-    """The values with NaN for what no count can be."""
-    if values and not (min(values) >= 0.0 and max(values) < _COUNTER_LIMIT):
-        return [value if 0.0 <= value < _COUNTER_LIMIT else math.nan for value in values]
+def plausible(values: list[float], least: float = 0.0) -> list[float]:
+    """The values with NaN for what no count can be, or no measurement where ``least`` is below zero."""
+    if values and not (min(values) >= least and max(values) < _COUNTER_LIMIT):
+        return [value if least <= value < _COUNTER_LIMIT else math.nan for value in values]
     return values
 
 
@@ -115,7 +115,8 @@ class KeyedWords:
         keys = [key for key in self._wanted if key in position]
         if not keys:
             raise ValueError(f"{self._path}: has none of the fields wanted")
-        self._keys_of = pick([position[key] for key in keys])
+        # All keys tell the layout, not only those found: one that is missing now may take another's place later.
+        self._keys_of = pick([index for index, word in enumerate(words) if not word.isdigit() and word != b"kB"])
         self._values_of = pick([position[key] + 1 for key in keys])
         self._keys, self._length = self._keys_of(words), len(words)
         self._scaled = tuple((index, self._factors[key]) for index, key in enumerate(keys) if key in self._factors)

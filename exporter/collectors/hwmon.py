@@ -41,7 +41,7 @@ class HwmonCollector(AttributeCollector):
     )
     absent = "no sensors, as in most virtual machines"
     watches = (_DIRECTORY,)
-    signed = True
+    least = -273.15  # degrees
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """The sensors of each chip; power as a mean where a chip has no reading of the instant."""

@@ -49,57 +49,54 @@ class InterruptsCollector(FileCollector):
     sources = (path,)
 
     def __init__(self, context: Context) -> None:
+        self._header, self._cpus = b"", 0
         self._rows: list[bytes] = []
+        self._told: list[tuple[bytes, bytes]] = []  # label and description of each row
         self._counts: list[list[float]] = []
-        self._labels: list[bytes] = []
         self._classes: list[int] = []
         super().__init__(context)
 
     def parse(self, data: bytes) -> list[float]:
         """Interrupts of each CPU, then of each class."""
-        rows = filled(data, self.path).splitlines()
-        labels = [row.partition(b":")[0] for row in rows[1:]]
-        if rows[:1] != self._rows[:1] or labels != self._labels:
-            self._learn(rows, labels)
-        cpus = len(rows[0].split())
-        try:
-            for at, (row, before) in enumerate(zip(rows[1:], self._rows[1:], strict=True)):
-                if row != before:
-                    self._counts[at] = self._count(row, cpus)
-        except ValueError:
-            self._rows = []  # some rows are new and some old: learn all of them again
-            raise
-        self._rows = rows
-        return [
-            *map(sum, zip(*filter(lambda counts: len(counts) == cpus, self._counts), strict=True)),
-            *self._by_class(),
-        ]
-
-    def _by_class(self) -> list[float]:
-        totals = [0.0] * (1 + max(self._classes))
+        header, *rows = filled(data, self.path).splitlines()
+        if header != self._header or len(rows) != len(self._rows) or not self._update(rows):
+            self._learn(header, rows)
+        by_class = [0.0] * (len(self.series) - self._cpus)
         for index, counts in zip(self._classes, self._counts, strict=True):
-            totals[index] += sum(counts)
-        return totals
+            by_class[index] += sum(counts)
+        # What is counted once for the host belongs to no CPU. A row of zeros, so that there is one at least.
+        rows_of_cpus = [[0.0] * self._cpus, *(counts for counts in self._counts if len(counts) == self._cpus)]
+        return [*map(sum, zip(*rows_of_cpus, strict=True)), *by_class]
 
-    def _count(self, row: bytes, cpus: int) -> list[float]:
-        """The counts of a row, fewer than there are CPUs for what is counted once for the host."""
-        words = row.partition(b":")[2].split(None, cpus)
+    def _update(self, rows: list[bytes]) -> bool:
+        """Take over the rows that changed; False where one is of another source than before."""
+        for at, row in enumerate(rows):
+            if row != self._rows[at]:
+                told, counts = self._taken_apart(row, self._cpus)
+                if told != self._told[at]:
+                    return False
+                self._rows[at], self._counts[at] = row, counts
+        return True
+
+    def _taken_apart(self, row: bytes, cpus: int) -> tuple[tuple[bytes, bytes], list[float]]:
+        """Label and description, and the counts: fewer than there are CPUs for what is counted once for the host."""
+        label, _, rest = row.partition(b":")
+        words = rest.split(None, cpus)
         length = next((at for at, word in enumerate(words[:cpus]) if not word.isdigit()), min(cpus, len(words)))
-        return numbers(words[:length], self.path)
+        return (label.strip(), b" ".join(words[length:])), numbers(words[:length], self.path)
 
-    def _learn(self, rows: list[bytes], labels: list[bytes]) -> None:
-        header = rows[0].split()
-        if not header or not all(word.startswith(b"CPU") and word[3:].isdigit() for word in header) or not labels:
-            raise ValueError(f"{self.path}: is not a table with a column for each CPU")
-        if len({*header}) != len(header) or len({*labels}) != len(labels):
+    def _learn(self, header: bytes, rows: list[bytes]) -> None:
+        cpus = header.split()
+        if not cpus or not all(word.startswith(b"CPU") and word[3:].isdigit() for word in cpus):
+            raise ValueError(f"{self.path}: does not begin with a heading for each CPU")
+        parts = [self._taken_apart(row, len(cpus)) for row in rows]
+        labels = [label for (label, _), _ in parts]
+        if len({*cpus}) != len(cpus) or len({*labels}) != len(labels):
             raise ValueError(f"{self.path}: names a CPU or a source twice")
-        counts, classes = [], []
-        for row, label in zip(rows[1:], labels, strict=True):
-            counts.append(self._count(row, len(header)))
-            description = row.partition(b":")[2].split(None, len(counts[-1]))[len(counts[-1]) :]
-            classes.append(class_of(label.strip(), b" ".join(description)))
+        classes = [class_of(*told) for told, _ in parts]
         names = sorted({*classes})
+        self._header, self._rows, self._cpus = header, rows, len(cpus)
+        self._told, self._counts = [told for told, _ in parts], [counts for _, counts in parts]
         self._classes = [names.index(name) for name in classes]
-        self._counts, self._labels, self._rows = counts, labels, rows
-        per_cpu = (cpu.INTERRUPTS(int(word[3:])) for word in header)
+        per_cpu = (cpu.INTERRUPTS(int(word[3:])) for word in cpus)
         self.series = (*per_cpu, *map(cpu.INTERRUPTS_BY_CLASS, names))

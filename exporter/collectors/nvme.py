@@ -26,7 +26,7 @@ class NvmeCollector(AttributeCollector):
     sources = (_SENSORS,)
     absent = "no NVMe drive with sensors"
     watches = (_DIRECTORY,)
-    signed = True
+    least = -273.15  # degrees
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """``temp1`` is the controller's overall temperature, the others are those of its parts."""

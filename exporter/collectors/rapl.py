@@ -17,7 +17,7 @@ from exporter.collector import Context
 _DIRECTORY = "/sys/class/powercap"
 _ZONES = f"{_DIRECTORY}/intel-rapl:*"
 _MICROJOULE = 1e-6
-_ZONE = re.compile(r"(?P<zone>.*?)(-(?P<package>\d.*))?")
+_ZONE = re.compile(r"(?P<zone>.*?)(-(?P<package>\d.*))?", re.DOTALL)
 
 
 class RaplCollector(AttributeCollector):

@@ -1,0 +1,105 @@
+"""Memory sources: bytes for what the kernel counts in KiB and pages, nodes apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catalog.family import Profile
+from exporter.host import Host
+from tests.exporter.collectors import latest, opened, reading
+from tests.hosts import captured_vm, context, written
+from tests.hosts.hardware import hardware
+
+NODE = "/sys/devices/system/node/node{}"
+
+
+def test_meminfo_turns_kib_into_bytes(tmp_path: Path) -> None:
+    host = written(
+        tmp_path, {"/proc/meminfo": "MemTotal: 1000 kB\nMemFree:  10 kB\nActive(anon): 3 kB\nHugePages_Free: 7\n"}
+    )
+    assert reading("meminfo", host) == {
+        "memory_total_bytes": 1024000, "memory_free_bytes": 10240, "memory_active_anon_bytes": 3072
+    }  # fmt: skip
+    assert "memory_active_anon_bytes" not in reading("meminfo", host, Profile.CORE)
+
+
+def test_meminfo_without_huge_pages_of_a_later_kernel_keeps_the_rest(tmp_path: Path) -> None:
+    collector = opened("meminfo", written(tmp_path, {"/proc/meminfo": "MemFree: 1 kB\nHugetlb: 2 kB\nDirty: 3 kB\n"}))
+    written(tmp_path, {"/proc/meminfo": "MemFree: 1 kB\nDirty: 3 kB\n"})
+    assert latest(collector) == {"memory_free_bytes": 1024, "memory_dirty_bytes": 3072}
+    collector.close()
+
+
+def test_vmstat_labels_who_reclaims_and_turns_kib_and_pages_into_bytes(tmp_path: Path) -> None:
+    fields = "nr_dirty_threshold 10\npgpgin 3\npgpgout 4\npgscan_kswapd 5\npgscan_direct 6\npgscan_anon 9\noom_kill 1\n"
+    written(tmp_path, {"/proc/vmstat": fields})
+    host = Host(tmp_path / "proc", tmp_path / "sys", tmp_path, page_bytes=65536)
+    assert reading("vmstat", host) == {
+        "memory_dirty_threshold_bytes": 655360,
+        "memory_paged_in_bytes_total": 3072,
+        "memory_paged_out_bytes_total": 4096,
+        'memory_scanned_pages_total{source="kswapd"}': 5,
+        'memory_scanned_pages_total{source="direct"}': 6,
+        "memory_oom_kills_total": 1,
+    }
+
+
+def test_numa_counts_are_by_node(tmp_path: Path) -> None:
+    text = "numa_hit {}\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 5\nother_node 6\n"
+    host = written(tmp_path, {NODE.format(node) + "/numastat": text.format(100 + node) for node in (0, 1, 10)})
+    values = reading("numastat", host)
+    assert [values[f'memory_numa_hit_total{{node="{node}"}}'] for node in (0, 1, 10)] == [100, 101, 110]
+    assert values['memory_numa_other_total{node="10"}'] == 6
+    assert len(values) == 18
+
+
+def test_numa_stocks_are_by_node_in_bytes(tmp_path: Path) -> None:
+    text = "Node 1 MemTotal:       2048 kB\nNode 1 MemFree:           4 kB\nNode 1 HugePages_Free:      0\n"
+    host = written(tmp_path, {NODE.format(1) + "/meminfo": text})
+    assert reading("numameminfo", host) == {
+        'memory_numa_total_bytes{node="1"}': 2097152, 'memory_numa_free_bytes{node="1"}': 4096
+    }  # fmt: skip
+    assert list(reading("numameminfo", host, Profile.CORE)) == ['memory_numa_free_bytes{node="1"}']
+
+
+def test_huge_pages_are_by_node_size_and_state(tmp_path: Path) -> None:
+    pool = NODE.format(0) + "/hugepages/hugepages-1048576kB"
+    host = written(tmp_path, {f"{pool}/{file}_hugepages": f"{n}\n" for n, file in enumerate(("surplus", "free", "nr"))})
+    assert reading("hugepages", host) == {
+        'memory_hugepages{node="0",size="1048576kB",state="total"}': 2,
+        'memory_hugepages{node="0",size="1048576kB",state="free"}': 1,
+        'memory_hugepages{node="0",size="1048576kB",state="surplus"}': 0,
+    }
+
+
+def test_errors_of_memory_are_by_controller(tmp_path: Path) -> None:
+    values = reading("edac", hardware(tmp_path))
+    assert values['memory_edac_correctable_errors_total{controller="0"}'] == 12
+    assert values['memory_edac_uncorrectable_errors_total{controller="1"}'] == 1
+
+
+@pytest.mark.parametrize("name", ["meminfo", "vmstat", "numastat", "numameminfo", "hugepages"])
+def test_captured_host_gives_what_its_files_say(name: str, tmp_path: Path) -> None:
+    host = captured_vm(tmp_path)
+    values = reading(name, host)
+    kib = int(host.text("/proc/meminfo").split()[1])
+    expected = {
+        "meminfo": ("memory_total_bytes", kib * 1024),
+        "vmstat": ("memory_page_faults_total", _field(host, "/proc/vmstat", "pgfault")),
+        "numastat": ('memory_numa_hit_total{node="0"}', _field(host, NODE.format(0) + "/numastat", "numa_hit")),
+        "numameminfo": (
+            'memory_numa_used_bytes{node="0"}',
+            1024 * _field(host, NODE.format(0) + "/meminfo", "MemUsed:"),
+        ),
+        "hugepages": ('memory_hugepages{node="0",size="2048kB",state="free"}', 0),
+    }
+    series, value = expected[name]
+    assert values[series] == value
+    assert context(host).host.page_bytes == 4096
+
+
+def _field(host: Host, path: str, key: str) -> int:
+    words = host.text(path).split()
+    return int(words[words.index(key) + 1])

@@ -1,0 +1,163 @@
+"""A capture holds what the collectors read, says nothing of whose host it was, and makes that host again."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.series import Series
+from exporter.anonymous import Anonymous
+from exporter.capture import capture, replay
+from exporter.collector import Unavailable, discover
+from exporter.host import Host, Vanished
+from tests.hosts import VM, captured_vm, context, written
+from tests.hosts.hardware import hardware
+from tests.properties import PROPERTY
+
+HEADING = "# hostpulse capture 1\n"
+NAMED = ("hostinfo", "netinfo", "blockinfo")  # their labels are what a capture replaces
+
+
+def _readings(host: Host) -> dict[str, dict[Series, float]]:
+    found = {}
+    for name, kind in discover().items():
+        if not kind.sources:
+            continue
+        try:
+            collector = kind(context(host))
+        except Unavailable:
+            continue
+        values = collector.read()
+        found[name] = dict(zip(collector.series, values, strict=True))
+        collector.close()
+    return found
+
+
+def _same(one: dict[Series, float], other: dict[Series, float]) -> bool:
+    return one.keys() == other.keys() and all(
+        value == other[series] or (math.isnan(value) and math.isnan(other[series])) for series, value in one.items()
+    )
+
+
+@pytest.mark.parametrize("make", [captured_vm, hardware])
+def test_replay_of_a_capture_gives_the_same_values(make: object, tmp_path: Path) -> None:
+    assert callable(make)
+    host = make(tmp_path / "first")
+    again = replay(capture(context(host)), tmp_path / "second")
+    before, after = _readings(host), _readings(again)
+    assert before.keys() == after.keys()
+    assert [name for name in before if not _same(before[name], after[name])] == []
+    assert again.page_bytes == host.page_bytes
+
+
+def test_capture_of_a_capture_is_the_capture(tmp_path: Path) -> None:
+    text = capture(context(captured_vm(tmp_path / "first")))
+    assert capture(context(replay(text, tmp_path / "second"))) == text
+
+
+def test_replay_of_this_host_has_the_names_of_this_host(tmp_path: Path) -> None:
+    text = capture(context(Host()))
+    assert len(text) < 3_000_000
+    live, replayed = _readings(Host()), _readings(replay(text, tmp_path))
+    assert live.keys() == replayed.keys()
+    for name in live.keys() - {*NAMED}:
+        assert live[name].keys() == replayed[name].keys(), name
+
+
+def test_captured_machine_has_all_that_it_had(tmp_path: Path) -> None:
+    readings = _readings(captured_vm(tmp_path))
+    series = [one for found in readings.values() for one in found]
+    assert len({one.name for one in series}) >= 150
+    assert len(series) >= 300
+    assert VM.stat().st_size < 300_000
+
+
+def test_capture_names_nobody(tmp_path: Path) -> None:
+    mount = "40 27 0:41 / /data rw - nfs4 10.20.30.40:/export,addr=fd12:3456::7 rw\n"
+    host = written(
+        tmp_path,
+        {
+            "/proc/sys/kernel/hostname": "secret-host\n",
+            "/proc/1/mountinfo": mount,
+            "/sys/class/net/eth0/address": "b8:ce:f6:12:34:56\n",
+            "/sys/class/net/ib0/address": "00:00:10:29:fe:80:00:00:00:00:00:00:b8:ce:f6:03:00:12:34:56\n",
+            "/sys/class/net/lo/address": "00:00:00:00:00:00\n",
+            "/sys/block/nvme0n1/device/serial": "S6XYZ123\n",
+            "/sys/block/nvme0n1/device/model": "d41d8cd9-8f00-3204-a980-0998ecf8427e 127.0.0.1\n",
+        },
+    )
+    text = capture(context(host))
+    for secret in ("secret-host", "10.20.30.40", "fd12", "b8:ce:f6", "S6XYZ123", "d41d8cd9"):
+        assert secret not in text, secret
+    assert "|00:00:00:00:00:00\n" in text
+    assert "|00000000-0000-4000-8000-000000000001 127.0.0.1\n" in text
+    assert re.search(r"nfs4 198\.18\.0\.1:/export,addr=2001:db8::1 rw", text)
+
+
+def test_equal_things_are_replaced_by_equal_ones() -> None:
+    anonymous = Anonymous()
+    first = anonymous.contents("/a", b"52:54:00:00:00:01 1.2.3.4 52:54:00:00:00:02\n")
+    assert anonymous.contents("/b", b"52:54:00:00:00:02 1.2.3.4 52:54:00:00:00:01\n").split() == first.split()[::-1]
+
+
+def test_versions_and_pci_addresses_stay_as_they_are() -> None:
+    data = b"6.18.44-fc 0000:17:00.0 12:30:45 254:0 28.39.1002\n"
+    assert Anonymous().contents("/proc/x", data) == data
+
+
+@given(contents=st.binary(max_size=200))
+@PROPERTY
+def test_any_bytes_survive(contents: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("host")
+    host = written(folder / "first", {"/proc/loadavg": contents})
+    text = capture(context(host))
+    assert text.isprintable() or set(filter(lambda c: not c.isprintable(), text)) == {"\n"}
+    replayed = replay(text, folder / "second")
+    assert replayed.read("/proc/loadavg") == Anonymous().contents("/proc/loadavg", contents)
+
+
+def test_what_may_not_be_read_or_is_too_long_is_named(tmp_path: Path) -> None:
+    host = written(tmp_path, {"/proc/stat": b"x" * (9 << 20), "/proc/loadavg": "1 2 3 4/5 6\n"})
+    text = capture(context(host))
+    assert "left out /proc/stat: 9437184 bytes are too many\n" in text
+    assert replay(text, tmp_path / "again").text("/proc/loadavg") == "1 2 3 4/5 6"
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("|a line", "belongs to no file"),
+        ("folder /x", "is none of"),
+        ("file etc/passwd", "not a path from the root"),
+        ("file /proc/../../etc/passwd", "not a path from the root"),
+        ("link /a -> /../b", "not a path from the root"),
+        ("link /a", "not a path from the root"),
+        ("statvfs 1 2 /", "line 2"),
+        ("page_bytes many", "line 2"),
+    ],
+)
+def test_line_that_is_wrong_is_named(line: str, complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        replay(f"{HEADING}{line}\n", tmp_path)
+    assert list(tmp_path.rglob("*")) == [], "nothing was written"
+
+
+def test_file_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="line 3"):
+        replay(f"{HEADING}file /a\nfile /a\n", tmp_path)
+
+
+def test_another_text_is_no_capture(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not a capture"):
+        replay("hello\n", tmp_path)
+
+
+def test_replayed_host_knows_no_filesystem_but_those_captured(tmp_path: Path) -> None:
+    host = captured_vm(tmp_path)
+    with pytest.raises(Vanished, match="/elsewhere"):
+        host.statvfs("/elsewhere")

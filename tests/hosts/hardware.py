@@ -1,0 +1,91 @@
+"""A host with what a small virtual machine lacks: sensors, energy counters, RDMA, memory and PCI error counts.
+
+In the formats of https://docs.kernel.org/hwmon/sysfs-interface.html, https://docs.kernel.org/power/powercap/powercap.html,
+https://docs.kernel.org/admin-guide/RAS/main.html, https://docs.kernel.org/ABI/stable/sysfs-class-infiniband.html and
+https://docs.kernel.org/scheduler/sched-stats.html.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exporter.host import Host
+from tests.hosts import written
+
+_CPU = "/sys/devices/system/cpu"
+_PORT = "/sys/class/infiniband/mlx5_0/ports/1"
+_PCI = "/sys/bus/pci/devices"
+_FILES = {
+    "/proc/schedstat": (
+        "version 15\ntimestamp 4295892912\n"
+        "cpu0 498494191 0 3533438552 2553969831 3853684107 2465731542 2045936778163039 343796328169361 4767485306\n"
+        "domain0 00000000,00000003 212499247 210112015 1861015 1860405436 536440 369895 32599 210079416 25368550\n"
+        "cpu1 518377256 0 4155211005 2778589869 10466382 2867629021 1904686152592476 364107263788241 5145567945\n"
+    ),
+    **{
+        f"{_CPU}/cpu{cpu}/{file}": f"{value}\n"
+        for cpu, core, package in ((0, 0, 0), (1, 0, 0), (2, 0, 1))
+        for file, value in (
+            ("topology/core_id", core),
+            ("topology/physical_package_id", package),
+            ("thermal_throttle/core_throttle_count", 5 + cpu),
+            ("thermal_throttle/core_throttle_total_time_ms", 1500),
+            ("thermal_throttle/package_throttle_count", 30 + package),
+            ("thermal_throttle/package_throttle_total_time_ms", 250),
+        )
+    },
+    f"{_CPU}/online": "0-2\n",
+    "/sys/class/hwmon/hwmon0/name": "coretemp\n",
+    "/sys/devices/platform/coretemp.0/uevent": "",
+    "/sys/class/hwmon/hwmon0/temp1_input": "54000\n",
+    "/sys/class/hwmon/hwmon0/temp1_label": "Package id 0\n",
+    "/sys/class/hwmon/hwmon0/temp1_max": "80000\n",
+    "/sys/class/hwmon/hwmon0/temp2_input": "-1500\n",
+    "/sys/class/hwmon/hwmon1/name": "power_meter\n",
+    "/sys/class/hwmon/hwmon1/power1_input": "350000000\n",
+    "/sys/class/hwmon/hwmon1/power1_average": "340000000\n",
+    "/sys/class/hwmon/hwmon1/power2_average": "20500000\n",
+    "/sys/class/hwmon/hwmon1/fan1_input": "4800\n",
+    "/sys/class/hwmon/hwmon2/name": "nvme\n",
+    "/sys/class/hwmon/hwmon2/temp1_input": "40850\n",
+    "/sys/class/nvme/nvme0/hwmon2/temp1_input": "40850\n",
+    "/sys/class/nvme/nvme0/hwmon2/temp2_input": "51850\n",
+    "/sys/class/powercap/intel-rapl/enabled": "1\n",
+    "/sys/class/powercap/intel-rapl:0/name": "package-0\n",
+    "/sys/class/powercap/intel-rapl:0/energy_uj": "240422366267\n",
+    "/sys/class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
+    "/sys/class/powercap/intel-rapl:0:0/name": "dram\n",
+    "/sys/class/powercap/intel-rapl:0:0/energy_uj": "118821284256\n",
+    "/sys/class/powercap/intel-rapl:0:0/max_energy_range_uj": "262143328850\n",
+    "/sys/devices/system/edac/mc/mc0/ce_count": "12\n",
+    "/sys/devices/system/edac/mc/mc0/ue_count": "0\n",
+    "/sys/devices/system/edac/mc/mc1/ce_count": "0\n",
+    "/sys/devices/system/edac/mc/mc1/ue_count": "1\n",
+    f"{_PCI}/0000:17:00.0/class": "0x030200\n",
+    f"{_PCI}/0000:17:00.0/aer_dev_correctable": "RxErr 3\nBadTLP 1\nTOTAL_ERR_COR 4\n",
+    f"{_PCI}/0000:17:00.0/aer_dev_nonfatal": "Undefined 0\nTOTAL_ERR_NONFATAL 0\n",
+    f"{_PCI}/0000:17:00.0/aer_dev_fatal": "Undefined 0\nTOTAL_ERR_FATAL 2\n",
+    f"{_PCI}/0000:00:1f.3/class": "0x040300\n",
+    f"{_PCI}/0000:00:1f.3/aer_dev_correctable": "RxErr 9\nTOTAL_ERR_COR 9\n",
+    f"{_PORT}/state": "4: ACTIVE\n",
+    f"{_PORT}/rate": "400 Gb/sec (4X NDR)\n",
+    f"{_PORT}/counters/port_rcv_data": "1000\n",
+    f"{_PORT}/counters/port_xmit_data": "2500\n",
+    f"{_PORT}/counters/port_rcv_packets": "70\n",
+    f"{_PORT}/counters/port_xmit_packets": "80\n",
+    f"{_PORT}/counters/port_xmit_wait": "12\n",
+    f"{_PORT}/counters/port_xmit_discards": "3\n",
+    f"{_PORT}/counters/port_rcv_errors": "N/A (no PMA)\n",
+    f"{_PORT}/counters/symbol_error": "6\n",
+    f"{_PORT}/counters/link_downed": "1\n",
+    f"{_PORT}/hw_counters/out_of_sequence": "44\n",
+    f"{_PORT}/hw_counters/np_cnp_sent": "5\n",
+    "/sys/class/infiniband/mlx5_1/ports/1/state": "1: DOWN\n",
+}
+
+
+def hardware(folder: Path) -> Host:
+    """The host, written below an empty folder."""
+    host = written(folder, _FILES)
+    (folder / "sys/class/hwmon/hwmon0/device").symlink_to("../../../devices/platform/coretemp.0")
+    return host
