@@ -6,6 +6,8 @@ https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/arch/x86
 
 from __future__ import annotations
 
+from operator import add
+
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
@@ -39,7 +41,8 @@ def class_of(label: bytes, description: bytes) -> str:
 class InterruptsCollector(FileCollector):
     """A row for each source, a column for each CPU that is online: megabytes on a large host.
 
-    Most rows do not change from one second to the next, so only those that did are taken apart again.
+    Most rows do not change from one second to the next, so only those that did are taken apart again, and the sums
+    move by their difference.
     """
 
     name = "interrupts"
@@ -49,11 +52,13 @@ class InterruptsCollector(FileCollector):
     sources = (path,)
 
     def __init__(self, context: Context) -> None:
-        self._header, self._cpus = b"", 0
+        self._header = b""
         self._rows: list[bytes] = []
         self._told: list[tuple[bytes, bytes]] = []  # label and description of each row
         self._counts: list[list[float]] = []
         self._classes: list[int] = []
+        self._by_cpu: list[float] = []
+        self._by_class: list[float] = []
         super().__init__(context)
 
     def parse(self, data: bytes) -> list[float]:
@@ -61,21 +66,30 @@ class InterruptsCollector(FileCollector):
         header, *rows = filled(data, self.path).splitlines()
         if header != self._header or len(rows) != len(self._rows) or not self._update(rows):
             self._learn(header, rows)
-        by_class = [0.0] * (len(self.series) - self._cpus)
-        for index, counts in zip(self._classes, self._counts, strict=True):
-            by_class[index] += sum(counts)
-        # What is counted once for the host belongs to no CPU. A row of zeros, so that there is one at least.
-        rows_of_cpus = [[0.0] * self._cpus, *(counts for counts in self._counts if len(counts) == self._cpus)]
-        return [*map(sum, zip(*rows_of_cpus, strict=True)), *by_class]
+        return [*self._by_cpu, *self._by_class]
 
     def _update(self, rows: list[bytes]) -> bool:
-        """Take over the rows that changed; False where one is of another source than before."""
+        """Take over the rows that changed; False where one is of another source, or counts less, than before."""
+        cpus = len(self._by_cpu)
         for at, row in enumerate(rows):
             if row != self._rows[at]:
-                told, counts = self._taken_apart(row, self._cpus)
-                if told != self._told[at]:
+                told, counts = self._taken_apart(row, cpus)
+                if told != self._told[at] or not self._move(at, counts):
                     return False
                 self._rows[at], self._counts[at] = row, counts
+        return True
+
+    def _move(self, at: int, counts: list[float]) -> bool:
+        """Move the sums by what a row's counts grew."""
+        before = self._counts[at]
+        if len(counts) != len(before):
+            return False
+        growth = [now - then for now, then in zip(counts, before, strict=True)]
+        if not all(count >= 0.0 for count in growth):  # an impossible count is NaN and would stay in the sums
+            return False
+        self._by_class[self._classes[at]] += sum(growth)
+        if len(counts) == len(self._by_cpu):
+            self._by_cpu = list(map(add, self._by_cpu, growth))
         return True
 
     def _taken_apart(self, row: bytes, cpus: int) -> tuple[tuple[bytes, bytes], list[float]]:
@@ -87,6 +101,7 @@ class InterruptsCollector(FileCollector):
 
     def _learn(self, header: bytes, rows: list[bytes]) -> None:
         cpus = header.split()
+        self._header = b""  # until all is well
         if not cpus or not all(word.startswith(b"CPU") and word[3:].isdigit() for word in cpus):
             raise ValueError(f"{self.path}: does not begin with a heading for each CPU")
         parts = [self._taken_apart(row, len(cpus)) for row in rows]
@@ -95,8 +110,14 @@ class InterruptsCollector(FileCollector):
             raise ValueError(f"{self.path}: names a CPU or a source twice")
         classes = [class_of(*told) for told, _ in parts]
         names = sorted({*classes})
-        self._header, self._rows, self._cpus = header, rows, len(cpus)
         self._told, self._counts = [told for told, _ in parts], [counts for _, counts in parts]
         self._classes = [names.index(name) for name in classes]
-        per_cpu = (cpu.INTERRUPTS(int(word[3:])) for word in cpus)
-        self.series = (*per_cpu, *map(cpu.INTERRUPTS_BY_CLASS, names))
+        self._by_cpu, self._by_class = [0.0] * len(cpus), [0.0] * len(names)
+        for index, counts in zip(self._classes, self._counts, strict=True):
+            self._by_class[index] += sum(counts)
+            if len(counts) == len(cpus):  # what is counted once for the host belongs to no CPU
+                self._by_cpu = list(map(add, self._by_cpu, counts))
+        self._header, self._rows = header, rows
+        series = (*(cpu.INTERRUPTS(int(word[3:])) for word in cpus), *map(cpu.INTERRUPTS_BY_CLASS, names))
+        if series != self.series:
+            self.series = series
