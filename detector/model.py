@@ -52,7 +52,6 @@ class Model:
     normaliser: Normaliser
     calibrations: dict[str, Calibration]
     usual_evidence: Floats
-    fitted_s: float
     rows: int
 
     @property
@@ -112,7 +111,7 @@ def fit_model(
     calibrations[FUSED] = calibrate(fuse(normalised, weights(parts)), runs, maxima, per_day, budget)
     usual = np.maximum(np.percentile(evidence, 99, axis=0), attribution.LEAST_EVIDENCE)
     names = tuple(str(feature) for feature in features)
-    return Model(features, names, parts, normaliser, calibrations, usual, float(end_s[-1]), len(x))
+    return Model(features, names, parts, normaliser, calibrations, usual, len(x))
 
 
 def _held_out(end_s: Floats, x: Floats, features: tuple[Feature, ...], window_s: float) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.model import FOLDS, FUSED, Judgement, Model, fit_model, judge
 from detector.state import NEVER, HostState, Scored
-from detector.training import BLOCK_ROWS, MOST_BLOCKS, Float32s, Training, align
+from detector.training import MOST_ROWS, Float32s, Training, align
 from detector.verdict import Cause, Phase, Verdict
 
 MAXIMA_PERIOD_S = 60.0
@@ -48,7 +48,7 @@ class Judge:
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
         assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
-        assert self.least_rows <= BLOCK_ROWS * MOST_BLOCKS, (
+        assert self.least_rows <= MOST_ROWS, (
             f"{self.window_s} s every {self.stride_s} s overlap too much"
         )
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
@@ -121,15 +121,13 @@ def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
         return span_s >= judge_by.baseline_s
     if state.episode.open:
         return False
-    age_s = end_s - state.model.fitted_s
-    doubled = age_s >= state.model.fitted_s - state.baseline_from_s
-    return age_s >= judge_by.refit_s or (_growing(state, judge_by) and doubled)
+    doubled = state.training.rows >= min(2 * state.model.rows, MOST_ROWS)
+    return end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
 
 
-def _growing(state: HostState, judge_by: Judge) -> bool:
-    """Whether the model in use saw less than the training memory can hold."""
-    fitted_s = state.model.fitted_s if state.model else state.baseline_from_s
-    return fitted_s - state.baseline_from_s < BLOCK_ROWS * MOST_BLOCKS * judge_by.stride_s
+def _growing(state: HostState) -> bool:
+    """Whether the model in use, if any, saw less than the training memory can hold."""
+    return state.model is None or state.model.rows < MOST_ROWS
 
 
 def fit(state: HostState, judge_by: Judge) -> HostState:
@@ -137,10 +135,12 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     ends_s, x, names = state.training.table()
     x = align(x, names, tuple(str(feature) for feature in state.features))
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
-    maxima = np.empty(0) if _growing(state, judge_by) else state.maxima
+    maxima = np.empty(0) if _growing(state) else state.maxima
     per_day = 86400.0 / MAXIMA_PERIOD_S
     model = fit_model(ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget)
-    state = replace(state, model=model, maxima=maxima, fits=state.fits + 1, sizes=(), before=None)
+    state = replace(
+        state, model=model, maxima=maxima, fits=state.fits + 1, fitted_s=state.last_end_s, sizes=(), before=None
+    )
     if state.rebaselining:
         state = replace(state, rebaselining=False, episode=Episode(), scores=(), pending=())
     return state

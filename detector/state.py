@@ -65,6 +65,7 @@ class HostState:
     rebaselining: bool = False
     rebaselines: int = 0
     fits: int = 0
+    fitted_s: float = NEVER
     last_end_s: float = NEVER
 
     @classmethod
@@ -83,6 +84,7 @@ class HostState:
             "rebaselining": self.rebaselining,
             "rebaselines": self.rebaselines,
             "fits": self.fits,
+            "fitted_s": self.fitted_s,
             "completed": self.training.completed,
             "blocks": [list(block.names) for block in self.training.blocks],
             "model": None,
@@ -117,6 +119,7 @@ class HostState:
             rebaselining=header["rebaselining"],
             rebaselines=header["rebaselines"],
             fits=header["fits"],
+            fitted_s=header["fitted_s"],
         )
 
 
@@ -154,7 +157,6 @@ def _model_to_arrays(model: Model, arrays: Arrays) -> dict[str, Any]:
         arrays[f"calibration/{name}/sample"] = calibration.sample
     return {
         "names": list(model.names),
-        "fitted_s": model.fitted_s,
         "rows": model.rows,
         "calibrations": {
             name: {
@@ -204,6 +206,5 @@ def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArr
         normaliser=Normaliser(arrays["normaliser/median"], arrays["normaliser/range"]),
         calibrations=calibrations,
         usual_evidence=arrays["usual_evidence"],
-        fitted_s=header["fitted_s"],
         rows=header["rows"],
     )

@@ -15,6 +15,7 @@ from detector.frame import Floats
 
 BLOCK_ROWS = 50
 MOST_BLOCKS = 20
+MOST_ROWS = BLOCK_ROWS * MOST_BLOCKS
 HORIZON_S = 86400.0
 
 Float32s = npt.NDArray[np.float32]
@@ -59,7 +60,7 @@ class Training:
         if len(blocks) > MOST_BLOCKS:
             # Seeded by the block's own time: replicas that saw the same windows keep the same ones.
             draw = np.random.default_rng(int(block.end_s[0] * 1000))
-            keep = max(MOST_BLOCKS / count, MOST_BLOCKS * BLOCK_ROWS * stride_s / HORIZON_S)
+            keep = max(MOST_BLOCKS / count, MOST_ROWS * stride_s / HORIZON_S)
             victim = int(draw.integers(MOST_BLOCKS)) if draw.random() < keep else MOST_BLOCKS
             blocks = blocks[:victim] + blocks[victim + 1 :]
         return replace(self, blocks=blocks, filling=(), completed=count)
