@@ -18,6 +18,7 @@ from detector.windows import window_rows
 
 STATISTICS = ("mean", "deviation", "min", "max", "slope", "change")
 FEW_SAMPLES = 8  # below, deviation, extremes and slope say no more than mean and change do
+LEAST_SPAN = 0.5  # of the window: movement within less would be compared with movement within all of it
 _CHUNK_ELEMENTS = 4_000_000
 
 
@@ -59,7 +60,7 @@ def extract(channels: Channels, ends_s: Floats, window_s: float) -> Features:
         chunk = max(1, _CHUNK_ELEMENTS // (rows.shape[1] * len(channels.channels)))
         for start in range(0, len(ends_s), chunk):
             part = slice(start, start + chunk)
-            x[part] = _statistics(channels, rows[part], ends_s[part])
+            x[part] = _statistics(channels, rows[part], ends_s[part], window_s)
     return Features(ends_s, to_scale(x, kept), kept)
 
 
@@ -67,8 +68,8 @@ def _features(channels: tuple[Channel, ...]) -> tuple[Feature, ...]:
     return tuple(Feature(channel, statistic) for statistic in STATISTICS for channel in channels)
 
 
-def _statistics(channels: Channels, rows: npt.NDArray[np.intp], ends_s: Floats) -> Floats:
-    """Raw statistics [n, 6 C], statistic by statistic."""
+def _statistics(channels: Channels, rows: npt.NDArray[np.intp], ends_s: Floats, window_s: float) -> Floats:
+    """Raw statistics [n, 6 C], statistic by statistic; only the mean where samples cover too little of a window."""
     inside = rows >= 0
     values = np.where(inside[:, :, None], channels.values[rows], np.nan)
     elapsed_s = np.where(inside, channels.times_s[rows] - ends_s[:, None], np.nan)
@@ -78,10 +79,14 @@ def _statistics(channels: Channels, rows: npt.NDArray[np.intp], ends_s: Floats) 
         deviation = np.nanstd(values, axis=1)
         smallest, greatest = np.nanmin(values, axis=1), np.nanmax(values, axis=1)
         slope = _slope(values, elapsed_s)
-    few = (~np.isnan(values)).sum(axis=1) < FEW_SAMPLES
+    valid = ~np.isnan(values)
+    first, last = valid.argmax(axis=1), values.shape[1] - 1 - valid[:, ::-1].argmax(axis=1)
+    change = _between(values, first, last)
+    change[~(_between(elapsed_s[:, :, None], first, last) >= LEAST_SPAN * window_s)] = np.nan
+    few = (valid.sum(axis=1) < FEW_SAMPLES) | np.isnan(change)
     for statistic in (deviation, smallest, greatest, slope):
         statistic[few] = np.nan
-    return np.concatenate([mean, deviation, smallest, greatest, slope, _change(values)], axis=1)
+    return np.concatenate([mean, deviation, smallest, greatest, slope, change], axis=1)
 
 
 def _slope(values: Floats, elapsed_s: Floats) -> Floats:
@@ -92,10 +97,8 @@ def _slope(values: Floats, elapsed_s: Floats) -> Floats:
     return slope
 
 
-def _change(values: Floats) -> Floats:
-    """Last minus first sample that is there, [n, C]; NaN where there is only one."""
-    valid = ~np.isnan(values)
-    first, last = valid.argmax(axis=1), values.shape[1] - 1 - valid[:, ::-1].argmax(axis=1)
+def _between(values: Floats, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]) -> Floats:
+    """Values [n, W, C or 1] in the rows ``last`` less those in ``first``, [n, C]; NaN unless one is after the other."""
     ends = np.take_along_axis(values, np.stack([first, last], axis=1), axis=1)
     return np.where(last > first, ends[:, 1] - ends[:, 0], np.nan)
 
