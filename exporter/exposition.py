@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
+from math import nan
 from operator import itemgetter
 
 from catalog.family import Family, Kind, Unit
@@ -73,17 +74,37 @@ def _head(family: Family, form: Format) -> str:
     return f"# HELP {name} {_escape_help(family.help)}\n# TYPE {name} {kind}\n{unit}"
 
 
-@dataclass(frozen=True, slots=True)
+def _number(value: float) -> str:
+    """The shortest text that reads as exactly this double; whole numbers without a fraction.
+
+    >>> _number(3.0), _number(0.1), _number(1e300)
+    ('3', '0.1', '1e+300')
+    """
+    return str(int(value)) if -1e16 < value < 1e16 and value.is_integer() else repr(value)
+
+
+@dataclass(slots=True)
 class _Template:
-    """Text with a ``%r`` for each value that is there, and how to pick those values."""
+    """Text in pieces: what stands before a value, the value, and so on. ``there`` are the values that it was made for.
+
+    Numbers that are what they were at the last scrape (most are) need not be formatted again.
+    """
 
     there: list[bool]
-    text: str
+    pieces: list[str]
     pick: Callable[[list[float]], tuple[float, ...]]
+    values: tuple[float, ...]
+    texts: list[str]
 
     def render(self, values: list[float]) -> bytes:
-        # Values are doubles; their repr is exact, and the replacement turns 3.0 into 3 for all of them at once.
-        return (self.text % self.pick(values)).replace(".0\n", "\n").encode()
+        now = self.pick(values)
+        self.texts = [
+            text if value == before else _number(value)
+            for value, before, text in zip(now, self.values, self.texts, strict=True)
+        ]
+        self.values = now
+        self.pieces[1::2] = self.texts
+        return "".join(self.pieces).encode()
 
 
 def _prepare(columns: Sequence[Series], there: list[bool], families: Mapping[str, Family], form: Format) -> _Template:
@@ -91,13 +112,16 @@ def _prepare(columns: Sequence[Series], there: list[bool], families: Mapping[str
     for index, series in enumerate(columns):
         if there[index] and series.name in families:
             by_family.setdefault(series.name, []).append(index)
-    lines: list[str] = []
+    pieces: list[str] = []
+    line_end = ""
     for name, indices in by_family.items():
-        lines.append(_head(families[name], form).replace("%", "%%"))
-        lines += [str(columns[index]).replace("%", "%%") + " %r\n" for index in indices]
-    end = "# EOF\n" if form is Format.OPENMETRICS else ""
+        head = _head(families[name], form)
+        for index in indices:
+            pieces += (f"{line_end}{head}{columns[index]} ", "")
+            line_end, head = "\n", ""
+    pieces.append(line_end + ("# EOF\n" if form is Format.OPENMETRICS else ""))
     order = list(chain.from_iterable(by_family.values()))
-    return _Template(there, "".join(lines) + end, _picker(order))
+    return _Template(there, pieces, _picker(order), (nan,) * len(order), [""] * len(order))
 
 
 def _picker(order: list[int]) -> Callable[[list[float]], tuple[float, ...]]:
