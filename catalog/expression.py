@@ -127,24 +127,21 @@ _OPERATORS: dict[str, Callable[[Array, Array], Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Binary:
-    """Vector by vector (equal label sets; those of ``ignoring`` do not count) or vector by number."""
+    """Vector by vector with equal label sets; labels of ``ignoring`` do not count."""
 
     operator: str
     left: Expression
-    right: Expression | float
+    right: Expression
     ignoring: tuple[str, ...] = ()
 
     def promql(self, window: str, selector: str) -> str:
         left = self.left.promql(window, selector)
-        right = _number(self.right) if isinstance(self.right, (int, float)) else self.right.promql(window, selector)
         matching = f" ignoring ({', '.join(self.ignoring)}) " if self.ignoring else " "
-        return f"({left} {self.operator}{matching}{right})"
+        return f"({left} {self.operator}{matching}{self.right.promql(window, selector)})"
 
     def evaluate(self, operands: Operands) -> Vector:
         compute = _OPERATORS[self.operator]
         left = self.left.evaluate(operands)
-        if isinstance(self.right, (int, float)):
-            return {labels: compute(array, self.right) for labels, array in left.items()}
         right = self._by_key(self.right.evaluate(operands))
         return {
             tuple(pair for pair in labels if pair[0] not in self.ignoring): compute(array, right[key][1])
@@ -162,8 +159,7 @@ class _Binary:
         return found
 
     def families(self) -> frozenset[str]:
-        right = frozenset[str]() if isinstance(self.right, (int, float)) else self.right.families()
-        return self.left.families() | right
+        return self.left.families() | self.right.families()
 
 
 def _read(family: Family, how: str, match: Mapping[str, str], kind: Kind) -> Expression:
@@ -216,11 +212,6 @@ def at_least(inner: Expression, least: float) -> Expression:
 def ratio(numerator: Expression, denominator: Expression, *ignoring: str) -> Expression:
     """Numerator by denominator."""
     return _Binary("/", numerator, denominator, ignoring)
-
-
-def scaled(inner: Expression, factor: float) -> Expression:
-    """Inner times a number."""
-    return _Binary("*", inner, factor)
 
 
 def plus(left: Expression, right: Expression) -> Expression:

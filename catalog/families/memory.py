@@ -60,7 +60,7 @@ INACTIVE_FILE_BYTES = _meminfo(
 UNEVICTABLE_BYTES = _meminfo(
     "hostpulse_memory_unevictable_bytes", "Unevictable", "Memory that cannot be reclaimed.", Profile.STANDARD
 )
-SWAP_TOTAL_BYTES = _meminfo("hostpulse_memory_swap_total_bytes", "SwapTotal", "Size of all swap.", Profile.STANDARD)
+SWAP_TOTAL_BYTES = _meminfo("hostpulse_memory_swap_total_bytes", "SwapTotal", "Size of all swap.")
 MAPPED_BYTES = _meminfo("hostpulse_memory_mapped_bytes", "Mapped", "Files mapped into programs.", Profile.STANDARD)
 SLAB_RECLAIMABLE_BYTES = _meminfo(
     "hostpulse_memory_slab_reclaimable_bytes",

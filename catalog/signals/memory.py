@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from catalog.expression import at_least, level, plus, rate, ratio, slope, total
+from catalog.expression import at_least, level, minus, plus, rate, ratio, slope, total
 from catalog.families import host, memory
 from catalog.family import Subsystem
 from catalog.signal import Role, Scale, Signal, Worse
@@ -107,6 +107,13 @@ SIGNALS: tuple[Signal, ...] = (
         rate(memory.SWAPPED_OUT_PAGES),
         "1/s",
         floor=20.0,
+    ),
+    _saturation(
+        "memory_swap_used_bytes",
+        "Swap that is in use.",
+        minus(level(memory.SWAP_TOTAL_BYTES), level(memory.SWAP_FREE_BYTES)),
+        "B",
+        floor=32 * _MEGABYTE,
     ),
     _saturation(
         "memory_scanned_pages_per_second",

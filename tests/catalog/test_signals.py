@@ -22,7 +22,6 @@ UNREAD = {
     "hostpulse_host_load_average": "a slow mean of what cpu_running_tasks and the pressure signals say at once",
     "hostpulse_host_hwmon_power_watts": "boards rarely have it, and it repeats cpu_power_watts",
     "hostpulse_memory_free_bytes": "small on a healthy host: memory_available_ratio tells what is left",
-    "hostpulse_memory_swap_free_bytes": "a stock; the pages that are swapped are judged",
     "hostpulse_memory_paged_in_bytes_total": "storage_read_bytes_per_second by device",
     "hostpulse_memory_paged_out_bytes_total": "storage_written_bytes_per_second by device",
     "hostpulse_memory_written_pages_total": "follows memory_dirtied_pages and storage_written_bytes",
