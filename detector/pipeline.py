@@ -19,7 +19,7 @@ from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.model import FOLDS, FUSED, Judgement, Model, fit_model, judge
 from detector.state import NEVER, HostState, Scored
-from detector.training import MOST_ROWS, Float32s, Training, align
+from detector.training import FULL_ROWS, MOST_ROWS, Float32s, Training, align
 from detector.verdict import Cause, Phase, Verdict
 
 MAXIMA_PERIOD_S = 60.0
@@ -48,9 +48,7 @@ class Judge:
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
         assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
-        assert self.least_rows <= MOST_ROWS, (
-            f"{self.window_s} s every {self.stride_s} s overlap too much"
-        )
+        assert self.least_rows <= MOST_ROWS, f"{self.window_s} s every {self.stride_s} s overlap too much"
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
 
     @property
@@ -121,13 +119,13 @@ def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
         return span_s >= judge_by.baseline_s
     if state.episode.open:
         return False
-    doubled = state.training.rows >= min(2 * state.model.rows, MOST_ROWS)
+    doubled = state.training.rows >= min(2 * state.model.rows, FULL_ROWS)
     return end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
 
 
 def _growing(state: HostState) -> bool:
-    """Whether the model in use, if any, saw less than the training memory can hold."""
-    return state.model is None or state.model.rows < MOST_ROWS
+    """Whether the model in use, if any, saw clearly less than the training memory can hold."""
+    return state.model is None or state.model.rows < FULL_ROWS
 
 
 def fit(state: HostState, judge_by: Judge) -> HostState:

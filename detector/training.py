@@ -1,4 +1,4 @@
-"""Training memory: a bounded, unflagged sample of a host's past windows, in blocks of consecutive ones.
+"""Training memory: a bounded, unflagged sample of a host's past windows, in blocks that follow each other.
 
 Blocks, not single windows, because calibration needs stretches of time. Up to a day every block has the same
 chance to be kept; after that older ones are forgotten exponentially, so that the baseline follows the host.
@@ -16,6 +16,7 @@ from detector.frame import Floats
 BLOCK_ROWS = 50
 MOST_BLOCKS = 20
 MOST_ROWS = BLOCK_ROWS * MOST_BLOCKS
+FULL_ROWS = MOST_ROWS * 3 // 4  # blocks that new devices cut short must not make a full memory look like a young one
 HORIZON_S = 86400.0
 
 Float32s = npt.NDArray[np.float32]
@@ -23,7 +24,7 @@ Float32s = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive windows: ends float64[n] and features float32[n, F] under ``names``."""
+    """Windows in order of time, lost and flagged ones left out: ends float64[n], features float32[n, F], ``names``."""
 
     end_s: Floats
     x: Float32s
@@ -45,10 +46,9 @@ class Training:
         return sum(len(block.end_s) for block in self.blocks) + len(self.filling)
 
     def add(self, end_s: float, x: Float32s, names: tuple[str, ...], stride_s: float) -> Training:
-        """With one more window; a gap in time or other features start a new block."""
+        """With one more window; other features start a new block."""
         state = self
-        broken = bool(self.filling) and end_s - self.filling[-1][0] > 1.5 * stride_s
-        if self.filling and (broken or names != self.names):
+        if self.filling and names != self.names:
             state = state._complete(stride_s)
         state = replace(state, filling=(*state.filling, (end_s, x)), names=names)
         return state._complete(stride_s) if len(state.filling) >= BLOCK_ROWS else state
