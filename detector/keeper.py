@@ -65,7 +65,9 @@ class Keeper:
     def close(self, watches: Iterable[Watch], patience_s: float) -> None:
         """Save everything once more, for as long as patience lasts."""
         watches = list(watches)
+        self.account(watches)
         for watch in watches:
+            watch.saving = None  # a save under way holds an older state; this one comes after it
             self.save(watch)
         if not self._thread.close(patience_s):
             _LOG.warning("not every host was saved within %g s", patience_s)
