@@ -10,13 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from catalog.family import Subsystem
 from catalog.signal import JUDGED_SUBSYSTEMS, Role
+from detector.channels import Channel
 from detector.features import Feature, from_scale
 from detector.frame import Floats
 from detector.pruning import Groups
 from detector.verdict import Cause
 
 ROLE_WEIGHT = {Role.UTILISATION: 0.5, Role.SATURATION: 1.0, Role.ERROR: 1.0, Role.STATE: 1.0}
+# Whatever the other subsystems do costs the CPU time: its load is a cause only where nothing else moved.
+CPU_LOAD_WEIGHT = 0.5
 TOP = 3
 LEAST_EVIDENCE = 0.25
 LEADING_SHARE = 0.35  # below this nothing leads
@@ -30,8 +34,13 @@ def contrast(size: Floats, before: Floats) -> Floats:
 
 def weighted(size: Floats, features: Sequence[Feature]) -> Floats:
     """Evidence [N, F]: the logarithm of deviations [N, F] by the weight of their signal's role."""
-    weights: Floats = np.array([ROLE_WEIGHT[feature.channel.role] for feature in features])
+    weights: Floats = np.array([_weight(feature.channel) for feature in features])
     return np.log1p(size) * weights
+
+
+def _weight(channel: Channel) -> float:
+    load = channel.subsystem == Subsystem.CPU and channel.role in (Role.UTILISATION, Role.SATURATION)
+    return ROLE_WEIGHT[channel.role] * (CPU_LOAD_WEIGHT if load else 1.0)
 
 
 def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:

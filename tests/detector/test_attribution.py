@@ -24,10 +24,18 @@ def test_contrast_is_what_grew_and_never_negative() -> None:
 
 
 def test_utilisation_weighs_less_than_what_is_specific() -> None:
-    features = tuple(Feature(channel(role=role), "mean") for role in Role)
+    features = tuple(Feature(channel(role=role, subsystem="memory"), "mean") for role in Role)
     evidence = dict(zip(Role, weighted(np.full((1, 4), 9.0), features)[0], strict=True))
     assert evidence[Role.UTILISATION] < min(evidence[role] for role in Role if role is not Role.UTILISATION)
     assert np.allclose([evidence[role] for role in Role], [np.log(10.0) * ROLE_WEIGHT[role] for role in Role])
+
+
+def test_load_of_the_cpu_weighs_less_than_what_the_other_subsystems_do() -> None:
+    features = tuple(
+        Feature(channel(role=Role.SATURATION, subsystem=subsystem), "mean") for subsystem in JUDGED_SUBSYSTEMS
+    )
+    evidence = dict(zip(JUDGED_SUBSYSTEMS, weighted(np.full((1, 5), 9.0), features)[0], strict=True))
+    assert evidence["cpu"] < min(size for subsystem, size in evidence.items() if subsystem != "cpu")
 
 
 def test_evidence_of_a_subsystem_is_that_of_its_strongest_channels() -> None:
