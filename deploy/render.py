@@ -14,6 +14,7 @@ from pathlib import Path
 from catalog import FAMILIES, SIGNALS
 from catalog.family import Alias, Family, Subsystem, Unit
 from catalog.signal import Signal
+from deploy.exporter_page import exporter_page
 from deploy.grafana.build import host_board
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -101,6 +102,7 @@ def metrics_page() -> str:
 
 
 RENDERED: Mapping[str, Callable[[], str]] = {
+    "docs/exporter.md": exporter_page,
     "docs/metrics.md": metrics_page,
     "deploy/grafana/dashboards/hostpulse-host.json": host_board,
 }
