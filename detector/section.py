@@ -57,7 +57,7 @@ def format_duration(seconds: float) -> str:
     ('10m', '250ms', '90s')
     """
     unit = next((unit for unit in ("d", "h", "m", "s") if seconds and seconds % _FACTORS_S[unit] == 0), "ms")
-    return f"{seconds / _FACTORS_S[unit]:g}{unit}"
+    return f"{seconds / _FACTORS_S[unit]:.3f}".rstrip("0").rstrip(".") + unit
 
 
 def _split(value: Any) -> Any:

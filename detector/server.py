@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
-from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
 _IDLE_S = 30.0
@@ -136,9 +136,8 @@ class WebServer:
     """
 
     def __init__(self, address: str, max_connections: int) -> None:
-        host, _, port = address.rpartition(":")
-        self._sockets = bind_sockets(int(port), host.strip("[]") or None)
-        bound = self._sockets[0].getsockname()
+        self._socket = _listen(address)
+        bound = self._socket.getsockname()
         self.url = f"http://{f'[{bound[0]}]' if ':' in bound[0] else bound[0]}:{bound[1]}"
         self._max_connections = max_connections
         self._started = threading.Event()
@@ -155,8 +154,7 @@ class WebServer:
     def stop(self) -> None:
         """Close the sockets; open requests get a moment."""
         if self._thread is None or self._loop is None:
-            for bound in self._sockets:
-                bound.close()
+            self._socket.close()
             return
         self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(_STOP_S)
@@ -173,8 +171,23 @@ class WebServer:
             max_body_size=_BODY_BYTES,
         )
         server.max_connections = self._max_connections
-        server.add_sockets(self._sockets)
+        server.add_socket(self._socket)
         self._started.set()
         await self._stopping.wait()
         server.stop()
         await asyncio.wait_for(server.close_all_connections(), _STOP_S / 2)
+
+
+def _listen(address: str) -> socket.socket:
+    """A listening socket on HOST:PORT; without a host on all interfaces, IPv4 and IPv6 where there is both."""
+    host, _, port = address.rpartition(":")
+    if not host:
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        listening = socket.create_server(("", int(port)), family=family, dualstack_ipv6=both)
+    else:
+        plain = host.strip("[]")
+        family = socket.AddressFamily(socket.getaddrinfo(plain, int(port), type=socket.SOCK_STREAM)[0][0])
+        listening = socket.create_server((plain, int(port)), family=family)
+    listening.setblocking(False)
+    return listening

@@ -157,7 +157,8 @@ def _write(final: Path, body: memoryview) -> None:
 
 
 def _read(file: Path) -> tuple[Header, Arrays]:
-    with np.load(file, allow_pickle=False) as bundle:
+    # Opened here, as numpy leaves a file open that it cannot make sense of.
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as bundle:
         arrays = {name: bundle[name] for name in bundle.files}
     about = json.loads(arrays.pop(_HEADER).tobytes())
     if not isinstance(about, dict):

@@ -1,0 +1,156 @@
+"""The detector's web server: every page, and clients that are slow, many or wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from detector.server import PATHS, Pages, WebServer
+from detector.sink import Context
+from detector.sinks.metrics import MetricsSink, as_json
+from detector.telemetry import Telemetry
+from tests.detector.shell.stepped import SteppedClock
+from tests.detector.shell.verdicts import HOST, alarm
+from tests.servers import wait_until
+
+
+class Site:
+    """A server with one verdict; ``reason`` makes it unhealthy and not ready."""
+
+    def __init__(self, max_connections: int = 8) -> None:
+        self.reason = ""
+        telemetry = Telemetry()
+        sink = MetricsSink.build(None, Context(SteppedClock(), telemetry, {}))
+        sink.publish(alarm())
+        self.server = WebServer("127.0.0.1:0", max_connections)
+        self.server.start(
+            Pages(
+                registry=telemetry.registry,
+                verdicts=lambda: [as_json(one) for one in sink.newest()],
+                health=lambda: self.reason,
+                readiness=lambda: self.reason,
+                about=lambda: {"source": "<b>made</b>"},
+            )
+        )
+
+    def get(self, path: str, **headers: str) -> requests.Response:
+        """One request."""
+        return requests.get(self.server.url + path, headers=headers, timeout=5)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, _, port = self.server.url.removeprefix("http://").partition(":")
+        return host, int(port)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    made = Site()
+    yield made
+    made.server.stop()
+
+
+def test_metrics_come_as_text_by_default(site: Site) -> None:
+    reply = site.get("/metrics", Accept="text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
+    assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert 'hostpulse_anomaly_score{detector="fused"' in reply.text
+
+
+def test_metrics_come_as_openmetrics_when_asked(site: Site) -> None:
+    reply = site.get("/metrics", Accept="application/openmetrics-text;version=1.0.0")
+    assert reply.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert reply.text.endswith("# EOF\n")
+
+
+def test_verdicts_come_as_json(site: Site) -> None:
+    (verdict,) = site.get("/api/v1/verdicts").json()
+    assert verdict["instance"] == HOST.instance
+    assert verdict["causes"][0]["deviation"] == 12.5
+
+
+@pytest.mark.parametrize("path", ["/-/healthy", "/-/ready"])
+def test_health_has_a_reason_when_it_is_bad(site: Site, path: str) -> None:
+    assert (site.get(path).status_code, site.get(path).text) == (200, "ok\n")
+    site.reason = "the loop hangs"
+    assert (site.get(path).status_code, site.get(path).text) == (503, "the loop hangs\n")
+
+
+def test_landing_page_links_every_other_page_and_quotes_what_it_shows(site: Site) -> None:
+    page = site.get("/").text
+    assert [path for path in PATHS if path != "/" and f'href="{path}"' not in page] == []
+    assert "&lt;b&gt;made&lt;/b&gt;" in page
+
+
+def test_unknown_page_is_not_found(site: Site) -> None:
+    reply = site.get("/nothing")
+    assert (reply.status_code, reply.text) == (404, "404 Not Found\n")
+    assert requests.post(f"{site.server.url}/metrics", timeout=5).status_code == 405
+
+
+def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> None:
+    site = Site(max_connections=3)
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.create_connection(site.address, 5)) for _ in range(3)]
+        for connection in held:
+            connection.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        with socket.create_connection(site.address, 5) as refused:
+            refused.settimeout(5)
+            assert refused.recv(1) == b""
+
+    def served() -> bool:
+        with contextlib.suppress(requests.ConnectionError):
+            return site.get("/-/healthy").status_code == 200
+        return False
+
+    wait_until(served, 5, "served again")
+    site.server.stop()
+
+
+def test_large_requests_are_refused(site: Site) -> None:
+    for request in (
+        b"GET / HTTP/1.1\r\nCookie: " + b"x" * 100_000,
+        b"POST / HTTP/1.1\r\nContent-Length: 9000000\r\n\r\n",
+    ):
+        with socket.create_connection(site.address, 5) as client:
+            client.sendall(request)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                answer = client.recv(1000)
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+    assert site.get("/-/healthy").status_code == 200
+
+
+def test_taken_address_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        WebServer(f"127.0.0.1:{taken.getsockname()[1]}", 8)
+
+
+@pytest.mark.parametrize("address", [":0", "localhost:0", "0.0.0.0:0"])
+def test_address_may_be_written_in_several_ways(address: str) -> None:
+    server = WebServer(address, 8)
+    port = int(server.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), 5) as client:
+        assert client.getpeername()[1] == port
+    server.stop()
+
+
+def test_ipv6_address_is_served() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6 here")
+    server = WebServer("[::1]:0", 8)
+    server.stop()
+    assert server.url.startswith("http://[::1]:")
+
+
+def test_stopped_server_gives_its_port_back() -> None:
+    site = Site()
+    assert site.get("/-/healthy").ok
+    site.server.stop()
+    with socket.create_server(site.address) as again:
+        assert again.getsockname() == site.address

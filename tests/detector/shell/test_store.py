@@ -1,0 +1,233 @@
+"""The store: a whole file or none, damage set aside, and no trouble of the disk that costs a saved model."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detector.source import Host
+from detector.state import HostState
+from detector.store import Arrays, Header, Store
+
+HOST = Host("10.0.0.1:17720", "hostpulse")
+ARRAYS: Arrays = {"x": np.arange(1000.0), "deep/name": np.arange(12, dtype=np.float32).reshape(3, 4)}
+HEADER: Header = {"names": ["a", "b"], "nothing": None, "nan": float("nan")}
+
+
+def restore(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
+    return header, arrays
+
+
+def fill(store: Store, end_s: float = 1000.0, host: Host = HOST, size: float = 1.0, config: str = "c") -> None:
+    store.save(host, config, HEADER, {name: array * size for name, array in ARRAYS.items()}, end_s)
+
+
+def size_of(store: Store, host: Host = HOST, config: str = "c") -> float | None:
+    """What ``fill`` was given for the newest state there is."""
+    saved = store.load(host, config, restore)
+    return None if saved is None else float(saved.state[1]["x"][1])
+
+
+def only_file(folder: Path) -> Path:
+    (file,) = folder.glob("*.npz")
+    return file
+
+
+def test_state_comes_back_as_it_was(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    fill(store, 1234.5)
+    saved = store.load(HOST, "c", restore)
+    assert saved is not None
+    header, arrays = saved.state
+    assert saved.end_s == 1234.5
+    assert header["names"] == ["a", "b"]
+    assert np.isnan(header["nan"])
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_state_of_the_pipeline_comes_back(tmp_path: Path) -> None:
+    store, state = Store(tmp_path, 3), HostState.new(HOST.instance)
+    header, arrays = state.to_arrays()
+    store.save(HOST, "c", header, arrays, 5.0)
+    saved = store.load(HOST, "c", HostState.from_arrays)
+    assert saved is not None
+    assert saved.state.instance == HOST.instance
+
+
+def test_nothing_saved_is_nothing_loaded(tmp_path: Path) -> None:
+    assert Store(tmp_path / "new" / "folder", 3).load(HOST, "c", restore) is None
+
+
+def test_newest_generations_are_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    for number in range(6):
+        fill(store, 1000.0 + number, size=number)
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+    assert size_of(store) == 5
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_hosts_do_not_share_files(tmp_path: Path) -> None:
+    store = Store(tmp_path, 1)
+    hosts = [Host("a:1", "x"), Host("a:1", "y"), Host("a_1", "x"), Host("../../etc/passwd", "x"), Host("ä" * 300, "x")]
+    for number, host in enumerate(hosts):
+        fill(store, host=host, size=number + 1)
+    assert [size_of(store, host) for host in hosts] == [1, 2, 3, 4, 5]
+    assert len(list(tmp_path.iterdir())) == len(hosts)
+
+
+def test_state_learned_under_other_settings_is_left_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    fill(store, config="before")
+    assert size_of(store, config="after") is None
+    assert size_of(store, config="before") == 1
+
+
+def spoil_end(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def spoil_all(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def spoil_type(file: Path) -> None:
+    file.write_bytes(b"not a zip file at all, but text")
+
+
+def spoil_middle(file: Path) -> None:
+    body = bytearray(file.read_bytes())
+    body[len(body) // 2] ^= 0xFF
+    file.write_bytes(bytes(body))
+
+
+def spoil_format(file: Path) -> None:
+    body = file.read_bytes()
+    assert b'"format": 1' in body
+    with np.load(file) as bundle:
+        arrays = {name: bundle[name] for name in bundle.files}
+    text = arrays["header.json"].tobytes().replace(b'"format": 1', b'"format": 9')
+    with file.open("wb") as stream:
+        np.savez(stream, **{**arrays, "header.json": np.frombuffer(text, dtype=np.uint8)})
+
+
+def spoil_with_a_pickle(file: Path) -> None:
+    with file.open("wb") as stream:
+        np.savez(stream, **{"header.json": np.array([{"a": 1}], dtype=object)})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [spoil_end, spoil_all, spoil_type, spoil_middle, spoil_format, spoil_with_a_pickle],
+    ids=lambda f: f.__name__,
+)
+def test_bad_file_is_set_aside_with_one_line(spoil: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(tmp_path, 3)
+    fill(store)
+    file = only_file(tmp_path)
+    spoil(file)
+    assert size_of(store) is None
+    assert size_of(store) is None
+    assert len(caplog.records) == 1
+    assert file.name in caplog.text
+    assert [bad.suffix for bad in tmp_path.iterdir()] == [".bad"]
+
+
+def test_older_generation_is_used_where_the_newest_is_bad(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    fill(store, 1000.0, size=1)
+    fill(store, 1001.0, size=2)
+    spoil_middle(max(tmp_path.glob("*.npz")))
+    assert size_of(store) == 1
+
+
+def test_bad_files_do_not_pile_up(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    for number in range(10):
+        fill(store, 1000.0 + number)
+        spoil_end(only_file(tmp_path))
+        assert size_of(store) is None
+    assert len(list(tmp_path.glob("*.bad"))) == 3
+
+
+def test_state_that_cannot_be_restored_is_set_aside(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    fill(store)
+    assert store.load(HOST, "c", HostState.from_arrays) is None
+    assert [bad.suffix for bad in tmp_path.iterdir()] == [".bad"]
+
+
+def test_no_damage_of_a_file_raises(tmp_path: Path) -> None:
+    store, chance = Store(tmp_path, 1), random.Random(0)
+    fill(store)
+    file = only_file(tmp_path)
+    whole = file.read_bytes()
+    sizes = set()
+    for _ in range(400):
+        body = bytearray(whole)
+        for _ in range(chance.choice([1, 1, 1, 20])):
+            # The directory of the archive at its end is where a flipped bit does the oddest things.
+            place = chance.choice([chance.randrange(len(body)), len(body) - 1 - chance.randrange(300)])
+            body[place] = chance.randrange(256)
+        file.write_bytes(bytes(body[: chance.choice([len(body), len(body), chance.randrange(len(body))])]))
+        sizes.add(size_of(store))
+    assert sizes == {None, 1.0}
+
+
+def test_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        Store(tmp_path / "file" / "state", 3)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(PermissionError):
+        Store(tmp_path, 3)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_full_disk_keeps_the_file_before(tiny: Path) -> None:
+    store = Store(tiny, 3)
+    fill(store, 1000.0)
+    before = only_file(tiny).read_bytes()
+    with pytest.raises(OSError, match="No space left"):
+        store.save(HOST, "c", HEADER, {"x": np.arange(100_000.0)}, 1001.0)
+    assert only_file(tiny).read_bytes() == before
+    assert [file.suffix for file in tiny.iterdir()] == [".npz"]
+    assert size_of(store) == 1
+
+
+def test_file_system_that_became_read_only_keeps_the_file_before(tiny: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(tiny, 3)
+    fill(store)
+    subprocess.run(["mount", "-o", "remount,ro", str(tiny)], check=True)
+    with pytest.raises(OSError, match="Read-only"):
+        fill(store, 1001.0)
+    with pytest.raises(PermissionError):
+        Store(tiny, 3)
+    caplog.set_level(logging.ERROR)
+    assert size_of(store) == 1
