@@ -61,8 +61,8 @@ A collector is
 - **hung**: a read of the slow tier has not returned within `--sample.deadline`. It is left out until it returns.
 
 A collector that keeps taking longer than `--sample.budget` in the fast or the medium tier is moved to the next slower
-one until the exporter is restarted. `hostpulse_exporter_errors_total` counts all of this by collector and kind of error:
-the name of an errno, the kind of an exception, `deadline`, `over_budget`, or `impossible_value` for a value that was
+one until the exporter is restarted. `hostpulse_exporter_errors_total` counts all of this by collector and kind:
+the name of an errno or an exception, `deadline`, `over_budget`, or `impossible_value` for a value that was
 infinite and therefore left out.
 
 `hostpulse_exporter_sample_timestamp_seconds` says when the newest sample of each tier was taken. That, and not the time
