@@ -69,14 +69,23 @@ def differences(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
     return values - earlier, elapsed
 
 
-def rates(times_s: Floats, counters: Floats) -> Floats:
-    """Per-second increase [T, S] of counters; NaN at a reset or where a counter ran backwards."""
-    change, elapsed = differences(times_s, counters)
-    return np.where(change >= 0, change, np.nan) / elapsed
+def rates(times_s: Floats, counters: Floats, longest_s: float) -> Floats:
+    """Per-second increase [T, S] of counters over at most ``longest_s``.
+
+    NaN at a reset, where a counter ran backwards, and after a gap: what happened in it did not happen in this window.
+    """
+    change, elapsed_s = differences(times_s, counters)
+    return np.where((change >= 0) & (elapsed_s <= longest_s), change, np.nan) / elapsed_s
 
 
-def held(times_s: Floats, values: Floats, hold_s: Floats) -> Floats:
-    """Values [T, S] with gaps filled by the last sample where that is at most ``hold_s`` [S] old."""
+def interval(times_s: Floats, values: Floats) -> float:
+    """Usual time between the rows of ``values`` [T, S] in which a series has a sample; 0 with fewer than two."""
+    sampled_s = times_s[~np.isnan(values).all(axis=1)]
+    return float(np.median(np.diff(sampled_s))) if len(sampled_s) > 1 else 0.0
+
+
+def held(times_s: Floats, values: Floats, hold_s: float) -> Floats:
+    """Values [T, S] with gaps filled by the last sample where that is at most ``hold_s`` old."""
     before = previous_sample(~np.isnan(values))
     age = times_s[:, None] - times_s[before]
     fresh = (before >= 0) & (age <= hold_s)
@@ -149,19 +158,15 @@ class FrameOperands:
 
     def _compute(self, how: str, family: str, indices: list[int]) -> Floats:
         times_s, values = self._frame.times_s, self._frame.values[:, indices]
-        if how == "rate":
-            values = rates(times_s, values)
-        elif how == "slope":
-            change, elapsed = differences(times_s, values)
-            values = change / elapsed
-        return held(times_s, values, self._hold_s(family, len(indices)))[self._first_row :]
-
-    def _hold_s(self, family: str, count: int) -> Floats:
-        times_s = self._frame.times_s
-        grid_s = float(np.median(np.diff(times_s))) if len(times_s) > 1 else 0.0
         declared = FAMILIES.get(family)
         tier_s = TIER_INTERVAL_S[declared.tier] if declared else 0.0
-        return np.full(count, HOLD_INTERVALS * max(grid_s, tier_s))
+        hold_s = HOLD_INTERVALS * max(interval(times_s, values), tier_s)
+        if how == "rate":
+            values = rates(times_s, values, hold_s)
+        elif how == "slope":
+            change, elapsed_s = differences(times_s, values)
+            values = np.where(elapsed_s <= hold_s, change, np.nan) / elapsed_s
+        return held(times_s, values, hold_s)[self._first_row :]
 
 
 def evaluate(frame: Frame, signals: Iterable[Signal] = SIGNALS.values(), first_row: int = 0) -> Channels:

@@ -54,7 +54,7 @@ class Judge:
     @property
     def lookback_s(self) -> float:
         """How much of the past a frame must hold: the window and the longest time that a value is held."""
-        return self.window_s + HOLD_INTERVALS * max(TIER_INTERVAL_S.values())
+        return self.window_s + HOLD_INTERVALS * max(*TIER_INTERVAL_S.values(), self.stride_s)
 
     @property
     def least_rows(self) -> int:
