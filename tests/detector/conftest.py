@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from tests.detector.synthetic import synthetic_frame
 from tests.detector.watching import JUDGE, Watched, watch
 
 LEARNED_S = JUDGE.baseline_s + JUDGE.window_s
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """As the detector runs: on matrices of this size more threads only wait for each other."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="session")

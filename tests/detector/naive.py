@@ -38,10 +38,10 @@ def differences(times_s: Numbers, values: Numbers) -> tuple[list[float], list[fl
     return change, elapsed
 
 
-def rates(times_s: Numbers, counter: Numbers) -> list[float]:
-    """Increase per second; NaN where the counter fell."""
+def rates(times_s: Numbers, counter: Numbers, longest_s: float) -> list[float]:
+    """Increase per second; NaN where the counter fell and over a longer time."""
     steps = zip(*differences(times_s, counter), strict=True)
-    return [change / elapsed if change >= 0 else NAN for change, elapsed in steps]
+    return [change / elapsed if change >= 0 and elapsed <= longest_s else NAN for change, elapsed in steps]
 
 
 def held(times_s: Numbers, values: Numbers, hold_s: float) -> list[float]:
@@ -54,15 +54,16 @@ def held(times_s: Numbers, values: Numbers, hold_s: float) -> list[float]:
     return found
 
 
-def statistics(elapsed_s: Numbers, values: Numbers) -> list[float]:
+def statistics(elapsed_s: Numbers, values: Numbers, window_s: float) -> list[float]:
     """Mean, deviation, least, greatest, slope and change of the values that are there."""
     there = [(t, v) for t, v in zip(elapsed_s, values, strict=True) if not math.isnan(v)]
     if not there:
         return [NAN] * 6
     known = [value for _, value in there]
     mean = sum(known) / len(known)
-    change = known[-1] - known[0] if len(known) > 1 else NAN
-    if len(known) < 8:
+    long_enough = len(known) > 1 and there[-1][0] - there[0][0] >= window_s / 2
+    change = known[-1] - known[0] if long_enough else NAN
+    if len(known) < 8 or not long_enough:
         return [mean, NAN, NAN, NAN, NAN, change]
     deviation = math.sqrt(sum((value - mean) ** 2 for value in known) / len(known))
     centre = sum(t for t, _ in there) / len(there)

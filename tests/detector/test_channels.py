@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from catalog import SIGNALS
 from catalog.families import cpu, host, memory, storage
 from catalog.series import Series
-from detector.channels import FrameOperands, differences, evaluate, held, previous_sample, rates
+from detector.channels import FrameOperands, differences, evaluate, held, interval, previous_sample, rates
 from detector.frame import Floats, Frame
 from tests.detector import naive
 from tests.detector.arrays import tables, times_s
@@ -49,12 +49,12 @@ def test_differences_are_those_of_the_naive_loop(values: Floats) -> None:
 
 
 @PROPERTY
-@given(tables(COUNTS))
-def test_rates_are_those_of_the_naive_loop_and_never_negative(values: Floats) -> None:
+@given(tables(COUNTS), st.floats(0.01, 1.0))
+def test_rates_are_those_of_the_naive_loop_and_never_negative(values: Floats, longest_s: float) -> None:
     times = times_s(len(values))
-    found = rates(times, values)
+    found = rates(times, values, longest_s)
     for column in range(values.shape[1]):
-        assert np.array_equal(found[:, column], naive.rates(times, values[:, column]), equal_nan=True)
+        assert np.array_equal(found[:, column], naive.rates(times, values[:, column], longest_s), equal_nan=True)
     assert not (found < 0).any()
     assert not np.isinf(found).any()
 
@@ -63,25 +63,44 @@ def test_rates_are_those_of_the_naive_loop_and_never_negative(values: Floats) ->
 @given(tables(COUNTS), st.floats(0, 1))
 def test_held_values_are_those_of_the_naive_loop(values: Floats, hold_s: float) -> None:
     times = times_s(len(values))
-    found = held(times, values, np.full(values.shape[1], hold_s))
+    found = held(times, values, hold_s)
     for column in range(values.shape[1]):
         assert np.array_equal(found[:, column], naive.held(times, values[:, column], hold_s), equal_nan=True)
 
 
 def test_no_rows_give_no_values() -> None:
     empty = np.empty((0, 2))
-    assert previous_sample(empty > 0).shape == rates(np.empty(0), empty).shape == (0, 2)
-    assert held(np.empty(0), empty, np.ones(2)).shape == (0, 2)
+    assert previous_sample(empty > 0).shape == rates(np.empty(0), empty, 1.0).shape == (0, 2)
+    assert held(np.empty(0), empty, 1.0).shape == (0, 2)
 
 
 def test_reset_counter_gives_no_negative_and_no_giant_rate() -> None:
-    found = rates(np.arange(5.0), np.array([[10.0], [12.0], [1.0], [3.0], [5.0]]))
+    found = rates(np.arange(5.0), np.array([[10.0], [12.0], [1.0], [3.0], [5.0]]), 1.0)
     assert np.array_equal(found[:, 0], [np.nan, 2.0, np.nan, 2.0, 2.0], equal_nan=True)
 
 
-def test_rate_over_a_gap_is_the_mean_over_the_gap() -> None:
-    found = rates(np.arange(5.0), np.array([[10.0], [np.nan], [np.nan], [16.0], [18.0]]))
-    assert found[3:, 0].tolist() == [2.0, 2.0]
+def test_lost_sample_is_bridged_and_a_gap_is_not() -> None:
+    counter = np.array([10.0, np.nan, 14.0, *[np.nan] * 5, 90.0, 92.0, 94.0])
+    rate = _channel(_frame({host.FORKS(): counter.tolist()}), "cpu_forks_per_second")
+    assert np.allclose(rate[2:5], 20.0)
+    assert np.isnan(rate[6:9]).all()
+    assert np.allclose(rate[9:], 20.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [([0, 1, 2, 3, 9], 0.1), ([0, 3, 6, 9], 0.3), ([4], 0.0), ([], 0.0), ([0, 2, 4, 9], 0.2)]
+)
+def test_interval_is_that_of_the_rows_with_a_sample(rows: list[int], expected: float) -> None:
+    values = np.full((10, 2), np.nan)
+    values[rows, np.arange(len(rows)) % 2] = 1.0
+    assert np.isclose(interval(0.1 * np.arange(10, dtype=np.float64), values), expected)
+
+
+def test_source_that_was_demoted_to_a_slower_tier_is_held_between_its_samples() -> None:
+    forks = np.full(51, np.nan)  # of the tier of 100 ms, sampled once a second
+    forks[::10] = np.arange(6.0)
+    frame = _frame({host.FORKS(): forks.tolist(), host.CONTEXT_SWITCHES(): [float(i) for i in range(51)]})
+    assert np.allclose(_channel(frame, "cpu_forks_per_second")[10:], 1.0)
 
 
 def test_slow_series_is_held_until_its_next_sample_and_then_no_longer() -> None:

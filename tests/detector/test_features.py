@@ -19,19 +19,23 @@ from tests.properties import PROPERTY
 SCALES = st.sampled_from(list(Scale))
 
 
-def _extract(values: Floats, window_s: float = 100.0, ends_s: Floats | None = None) -> module.Features:
+def _extract(values: Floats, window_s: float = 0.1, ends_s: Floats | None = None) -> module.Features:
+    """Of one window that holds all rows, unless told otherwise."""
     times = times_s(len(values))
+    if ends_s is None:
+        ends_s, window_s = times[-1:], float(np.ptp(times)) + window_s
     channels = tuple(channel(f"c{number}") for number in range(values.shape[1]))
-    return extract(Channels(times, values, channels), times[-1:] if ends_s is None else ends_s, window_s)
+    return extract(Channels(times, values, channels), ends_s, window_s)
 
 
 @PROPERTY
-@given(tables(st.floats(-1e6, 1e6), rows=(1, 30)))
-def test_statistics_are_those_of_the_naive_loop(values: Floats) -> None:
-    found = _extract(values)
+@given(tables(st.floats(-1e6, 1e6), rows=(1, 30)), st.floats(0.01, 3.0))
+def test_statistics_are_those_of_the_naive_loop(values: Floats, more_s: float) -> None:
+    found = _extract(values, more_s)
     times = times_s(len(values)) - times_s(len(values))[-1]
+    window_s = float(np.ptp(times_s(len(values)))) + more_s
     for column in range(values.shape[1]):
-        expected = naive.statistics(times, values[:, column])
+        expected = naive.statistics(times, values[:, column], window_s)
         own = found.x[0, column :: values.shape[1]]
         assert np.array_equal(np.isnan(own), np.isnan(expected))
         scale = np.nanmax(np.abs(values[:, column]), initial=1.0)
@@ -45,7 +49,7 @@ def test_each_window_is_judged_on_its_own_samples() -> None:
     found = _extract(values, 2.0, ends)
     for number, end_s in enumerate(ends):
         inside = (times > end_s - 2.0 + 1e-6) & (times <= end_s + 1e-6)
-        expected = [naive.statistics(times[inside] - end_s, values[inside, c]) for c in range(3)]
+        expected = [naive.statistics(times[inside] - end_s, values[inside, c], 2.0) for c in range(3)]
         assert np.allclose(found.x[number].reshape(len(STATISTICS), 3).T, expected)
 
 
@@ -61,6 +65,14 @@ def test_few_samples_have_mean_and_change_only() -> None:
     values = np.arange(float(FEW_SAMPLES))[:, None]
     few, enough = _extract(values[1:]).x[0], _extract(values).x[0]
     assert [name for name, x in zip(STATISTICS, few, strict=True) if not np.isnan(x)] == ["mean", "change"]
+    assert not np.isnan(enough).any()
+
+
+def test_samples_that_cover_too_little_of_a_window_have_a_mean_only() -> None:
+    values = np.arange(30.0)[:, None]
+    covers_s = float(np.ptp(times_s(30)))
+    little, enough = _extract(values, 1.01 * covers_s).x[0], _extract(values, 0.99 * covers_s).x[0]
+    assert [name for name, x in zip(STATISTICS, little, strict=True) if not np.isnan(x)] == ["mean"]
     assert not np.isnan(enough).any()
 
 

@@ -43,10 +43,13 @@ def test_blocks_hold_consecutive_windows() -> None:
         assert np.array_equal(block.x[:, 0], block.end_s - START_S)
 
 
-def test_gap_in_time_starts_a_new_block() -> None:
-    training = _fill(_fill(Training(), 10), 10, START_S + 60.0)
-    assert [len(block.end_s) for block in training.blocks] == [10]
-    assert len(training.filling) == 10
+def test_lost_windows_cost_no_memory() -> None:
+    training = Training()
+    for number in range(60 * BLOCK_ROWS):
+        if number % 5:
+            training = training.add(START_S + number, _row(number), NAMES, 1.0)
+    assert training.rows >= MOST_BLOCKS * BLOCK_ROWS
+    assert np.all(np.diff(training.table()[0]) > 0)
 
 
 def test_new_device_starts_a_new_block_and_older_ones_lack_it() -> None:

@@ -1,0 +1,266 @@
+"""A host from its first window on: it learns, stays quiet while healthy, and says what is wrong when it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from catalog.signal import JUDGED_SUBSYSTEMS
+from detector.features import Features
+from detector.frame import Frame
+from detector.pipeline import Judge, due, features_at, fit, step
+from detector.state import HostState
+from detector.training import FULL_ROWS, MOST_ROWS, Training
+from detector.verdict import Phase
+from tests.detector.synthetic import FAULTY, INSTANCE, START_S, fault_of, synthetic_frame
+from tests.detector.watching import JUDGE, Watched, scores, watch, windows
+
+FAULT_S = 260.0
+LEARNED_S = JUDGE.baseline_s + JUDGE.window_s
+
+
+def _with_fault(learned: Watched, subsystem: str, until_s: float = 290.0, duration_s: float = 300.0) -> Watched:
+    frame = synthetic_frame(duration_s, fault_of(subsystem, FAULT_S, until_s))
+    return watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
+
+
+@pytest.fixture(scope="module")
+def long_fault(learned: Watched) -> Watched:
+    """A fault of 40 s and the two minutes after it."""
+    return _with_fault(learned, "storage", 300.0, 420.0)
+
+
+def test_host_learns_until_its_baseline_is_full(learned: Watched) -> None:
+    assert {verdict.phase for verdict in learned.verdicts} == {Phase.LEARNING}
+    progress = [verdict.progress for verdict in learned.verdicts]
+    assert progress == sorted(progress)
+    assert (progress[0], progress[-1]) == (0.0, 1.0)
+    assert np.isnan(scores(learned)).all()
+    assert learned.state.fits == 1
+
+
+def test_first_model_is_provisional_and_never_pages(learned: Watched) -> None:
+    watched = _with_fault(learned, "memory")
+    assert {verdict.phase for verdict in watched.verdicts} == {Phase.PROVISIONAL}
+    assert any(verdict.active for verdict in watched.verdicts)
+    assert not any(verdict.page for verdict in watched.verdicts)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_healthy_host_raises_no_alarm_in_twenty_minutes(seed: int) -> None:
+    watched = watch(synthetic_frame(LEARNED_S + 1200.0, seed=seed))
+    assert watched.openings_s == []
+    assert watched.state.fits > 1
+    assert np.nanmedian(scores(watched)) < 0.5
+
+
+@pytest.mark.parametrize("subsystem", FAULTY)
+def test_fault_is_active_within_ten_seconds_and_blamed_on_its_subsystem(learned: Watched, subsystem: str) -> None:
+    watched = _with_fault(learned, subsystem)
+    assert [FAULT_S < opening_s <= FAULT_S + 10 for opening_s in watched.openings_s] == [True]
+    active = [verdict for verdict in watched.verdicts if verdict.active]
+    assert {verdict.subsystem for verdict in active} == {subsystem}
+    for verdict in active[:20]:
+        assert max(verdict.shares, key=lambda name: verdict.shares[name]) == subsystem
+        assert verdict.causes[0].subsystem == subsystem
+        assert verdict.agreement >= 2
+        assert 0.0 < verdict.p_value < 0.01
+
+
+def test_verdict_is_complete_and_sound(long_fault: Watched) -> None:
+    for verdict in long_fault.verdicts:
+        assert verdict.instance == INSTANCE
+        assert set(verdict.detectors) >= {"deviation", "subspace", "forest"}
+        assert tuple(verdict.shares) == JUDGED_SUBSYSTEMS
+        assert np.isclose(sum(verdict.shares.values()), 1.0)
+        assert 0.0 <= verdict.score <= 10.0
+        assert verdict.coverage == 1.0
+        assert verdict.active == (verdict.subsystem != "") == (not np.isnan(verdict.onset_s))
+
+
+def test_onset_is_when_the_fault_began(long_fault: Watched) -> None:
+    onsets = {verdict.onset_s - START_S for verdict in long_fault.verdicts if verdict.active}
+    assert len(onsets) == 1
+    assert FAULT_S <= onsets.pop() <= FAULT_S + JUDGE.window_s
+
+
+def test_cause_says_typical_and_actual_in_its_unit(long_fault: Watched) -> None:
+    causes = long_fault.between(275.0, 276.0)[0].causes
+    pressure = next(cause for cause in causes if cause.channel == "storage_pressure_ratio")
+    assert pressure.unit == "ratio"
+    assert pressure.typical < 0.1 < 0.4 < pressure.actual < 0.7
+    assert pressure.deviation > 5.0
+
+
+def test_episode_ends_after_the_fault(long_fault: Watched) -> None:
+    assert all(verdict.active for verdict in long_fault.between(270.0, 300.0))
+    assert not any(verdict.active for verdict in long_fault.between(315.0, 420.0))
+
+
+def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched, long_fault: Watched) -> None:
+    assert all(verdict.frozen == verdict.active for verdict in long_fault.verdicts)
+    ends_s, _, _ = long_fault.state.training.table()
+    trained_s = ends_s[ends_s > START_S + LEARNED_S] - START_S
+    closed_s = long_fault.state.episode.closed_s - START_S
+    assert 300.0 < closed_s < 315.0
+    assert np.all((trained_s < FAULT_S) | (trained_s > closed_s + JUDGE.merge_s))
+    assert {*np.arange(LEARNED_S + 1, FAULT_S - JUDGE.of)} <= set(np.round(trained_s))
+    assert trained_s.max() > closed_s + JUDGE.merge_s
+
+
+def test_after_effect_belongs_to_the_episode_that_caused_it(learned: Watched) -> None:
+    faults = (*fault_of("storage", FAULT_S, 280.0), *fault_of("memory", 320.0, 340.0))
+    watched = watch(synthetic_frame(360.0, faults), state=learned.state, after_s=LEARNED_S, fits=False)
+    assert len(watched.openings_s) == 2
+    active = [verdict for verdict in watched.verdicts if verdict.active]
+    assert len({(verdict.onset_s, verdict.subsystem) for verdict in active}) == 1
+
+
+def test_fault_long_after_another_is_an_episode_of_its_own(learned: Watched) -> None:
+    faults = (*fault_of("storage", FAULT_S, 280.0), *fault_of("memory", 380.0, 400.0))
+    watched = watch(synthetic_frame(410.0, faults), state=learned.state, after_s=LEARNED_S, fits=False)
+    active = [verdict for verdict in watched.verdicts if verdict.active]
+    assert [verdict.subsystem for verdict in (active[0], active[-1])] == ["storage", "memory"]
+    assert active[-1].onset_s - START_S >= 380.0
+
+
+def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -> None:
+    judge_by = replace(JUDGE, freeze_limit_s=60.0, baseline_s=60.0)
+    frame = synthetic_frame(450.0, fault_of("memory", FAULT_S, 1e9))
+    watched = watch(frame, judge_by, learned.state, LEARNED_S)
+    assert watched.state.rebaselines == watched.verdicts[-1].rebaselines == 1
+    assert watched.between(300.0, 301.0)[0].frozen
+    relearning = watched.between(330.0, 370.0)
+    assert all(verdict.active and not verdict.frozen for verdict in relearning)
+    assert not any(verdict.active for verdict in watched.between(400.0, 450.0))
+    assert watched.state.training.table()[0].min() > START_S + FAULT_S + 60.0
+
+
+def test_calibrated_host_pages_for_a_severe_fault(learned: Watched) -> None:
+    model = learned.state.model
+    assert model is not None
+    fused = replace(model.fused, provisional=False, page_bound=2.0 * model.fused.bound)
+    state = replace(learned.state, model=replace(model, calibrations=model.calibrations | {"fused": fused}))
+    watched = watch(
+        synthetic_frame(300.0, fault_of("network", FAULT_S, 290.0)), state=state, after_s=LEARNED_S, fits=False
+    )
+    assert {verdict.phase for verdict in watched.verdicts} == {Phase.CALIBRATED}
+    assert any(verdict.page for verdict in watched.verdicts)
+    assert all(verdict.active for verdict in watched.verdicts if verdict.page)
+
+
+def test_streaming_gives_the_features_of_the_whole_frame(learned: Watched) -> None:
+    frame = synthetic_frame(300.0, fault_of("cpu", FAULT_S, 290.0))
+    batch = watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
+    state = learned.state
+    for expected in batch.between(LEARNED_S, 290.0):
+        seen = (frame.times_s > expected.end_s - JUDGE.lookback_s) & (frame.times_s <= expected.end_s)
+        part = Frame(frame.instance, frame.times_s[seen], frame.values[seen], frame.columns)
+        state, verdict = step(part, state, expected.end_s, JUDGE)
+        assert np.isclose(verdict.score, expected.score, rtol=1e-9)
+        assert (verdict.active, verdict.subsystem) == (expected.active, expected.subsystem)
+
+
+def test_features_of_one_window_are_those_among_many() -> None:
+    frame = synthetic_frame(60.0)
+    ends_s = START_S + np.arange(45.0, 61.0)
+    together = features_at(frame, ends_s, JUDGE).x
+    alone = np.concatenate([features_at(frame, ends_s[n : n + 1], JUDGE).x for n in range(len(ends_s))])
+    assert np.allclose(together, alone, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+def test_replicas_that_saw_the_same_windows_judge_the_same(learned: Watched) -> None:
+    other = watch(synthetic_frame(LEARNED_S))
+    frame = synthetic_frame(280.0, fault_of("cpu", FAULT_S, 290.0))
+    pair = [watch(frame, state=one.state, after_s=LEARNED_S, fits=False) for one in (learned, other)]
+    assert np.array_equal(scores(pair[0]), scores(pair[1]))
+
+
+def test_fit_is_due_at_each_doubling_and_not_in_an_episode(learned: Watched, long_fault: Watched) -> None:
+    soon_s, later_s = START_S + LEARNED_S + 1, START_S + LEARNED_S + JUDGE.refit_s
+    doubled = replace(learned.state, training=_doubled(learned.state.training))
+    assert [due(learned.state, at_s, JUDGE) for at_s in (soon_s, later_s)] == [False, True]
+    assert due(doubled, soon_s, JUDGE)
+    assert not due(replace(doubled, episode=replace(doubled.episode, open=True)), later_s, JUDGE)
+    assert not due(HostState.new(INSTANCE), later_s, JUDGE)
+
+
+def _doubled(training: Training) -> Training:
+    ends_s, x, names = training.table()
+    for end_s, row in zip(ends_s + len(ends_s), x.astype(np.float32), strict=True):
+        training = training.add(end_s, row, names, JUDGE.stride_s)
+    return training
+
+
+def test_full_memory_with_blocks_cut_short_keeps_the_minutes_it_is_calibrated_on(learned: Watched) -> None:
+    training = _doubled(_doubled(learned.state.training))
+    assert FULL_ROWS <= training.rows < MOST_ROWS
+    state = fit(replace(learned.state, training=training), JUDGE)
+    minutes = replace(state, maxima=np.linspace(0.1, 0.9, 600))
+    refitted = fit(minutes, JUDGE)
+    assert state.maxima.size == 0
+    assert refitted.maxima.size == 600
+    assert refitted.model is not None
+    assert not refitted.model.fused.provisional
+
+
+def test_each_window_is_judged_once_and_in_order(learned: Watched) -> None:
+    frame = synthetic_frame(250.0)
+    with pytest.raises(AssertionError, match="judged once"):
+        step(frame, learned.state, START_S + LEARNED_S, JUDGE)
+    with pytest.raises(AssertionError, match="frame of other for the state of"):
+        step(replace(frame, instance="other"), learned.state, START_S + 250.0, JUDGE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"stride_s": 4.0}, "stride lies between"),
+        ({"stride_s": 0.0}, "stride lies between"),
+        ({"votes": 11}, "votes lie between"),
+        ({"page_per_day": 1.0}, "page is rarer"),
+        ({"window_s": 600.0}, "overlap too much"),
+    ],
+)
+def test_judge_refuses_settings_that_make_no_sense(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(AssertionError, match=complaint):
+        replace(Judge(), **changes)
+
+
+def test_sampling_every_fifteen_seconds_is_enough_for_wide_windows() -> None:
+    judge_by = Judge(window_s=45.0, stride_s=15.0, baseline_s=1800.0)
+    frame = synthetic_frame(2700.0, fault_of("memory", 2250.0, 2700.0), interval_s=15.0)
+    watched = watch(frame, judge_by)
+    assert watched.state.fits >= 1
+    assert all(2250.0 < opening_s <= 2250.0 + 10 * 15.0 for opening_s in watched.openings_s)
+    assert len(watched.openings_s) == 1
+    assert watched.verdicts[-1].subsystem == "memory"
+    assert {cause.statistic for cause in watched.verdicts[-1].causes} <= {"mean", "change"}
+
+
+def test_long_windows_wait_for_enough_that_do_not_overlap() -> None:
+    judge_by = Judge(window_s=20.0, stride_s=1.0, baseline_s=60.0)
+    watched = watch(synthetic_frame(200.0), judge_by)
+    assert watched.between(100.0, 101.0)[0].progress < 1.0
+    assert watched.state.fits == 1
+    assert np.isfinite(scores(watched)[-1])
+
+
+def test_window_without_channels_is_not_judged(learned: Watched) -> None:
+    nothing = Frame(INSTANCE, START_S + 243.0 + np.arange(1.0, 11.0) / 10, np.empty((10, 0)), ())
+    state, verdict = step(nothing, learned.state, START_S + 244.0, JUDGE)
+    assert np.isnan(verdict.score)
+    assert state.training == learned.state.training
+
+
+def test_judging_does_not_change_what_it_is_given(learned: Watched) -> None:
+    window = next(windows(synthetic_frame(250.0), JUDGE, LEARNED_S))
+    before = window.x.copy()
+    scored = learned.state.scores
+    watch(synthetic_frame(250.0), state=learned.state, after_s=LEARNED_S, fits=False)
+    assert np.array_equal(window.x, before, equal_nan=True)
+    assert learned.state.scores == scored
+    assert isinstance(window, Features)
