@@ -20,7 +20,7 @@ from threading import Lock
 from catalog.family import Tier
 from catalog.series import Series
 
-_CHUNK_ROWS = 64
+_LEAST_ROWS, _MOST_ROWS = 8, 64
 assert sys.byteorder == "little", "rows are handed out as they lie in memory, and the format is little endian"
 
 
@@ -64,36 +64,56 @@ class Segment:
 
 @dataclass(slots=True)
 class _Run:
-    """Consecutive rows of one schema."""
+    """Consecutive rows of one schema. Chunks are made at their full size; ``filled`` doubles of the last are in use."""
 
     schema: Schema
     chunks: deque[array[float]] = field(default_factory=deque)
+    filled: int = 0
 
     def append(self, row: Sequence[float]) -> int:
-        """Keep a row; returns its size in bytes."""
-        if not self.chunks or len(self.chunks[-1]) >= _CHUNK_ROWS * self.schema.width:
-            self.chunks.append(array("d"))
-        self.chunks[-1].extend(row)
-        return 8 * self.schema.width
+        """Keep a row; returns how many bytes that took from the system."""
+        width, taken = self.schema.width, 0
+        if not self.chunks or self.filled == len(self.chunks[-1]):
+            # Small at first: a layout that changes all the time must not fill the ring with room for rows to come.
+            taken = 8 * width * min(_MOST_ROWS, _LEAST_ROWS << len(self.chunks))
+            self.chunks.append(array("d", bytes(taken)))
+            self.filled = 0
+        self.chunks[-1][self.filled : self.filled + width] = array("d", row)
+        self.filled += width
+        return taken
 
-    def newest_s(self, chunk: int) -> float:
-        """The time of the last row of a chunk."""
-        return self.chunks[chunk][-self.schema.width]
+    def newest(self) -> array[float]:
+        """The last row."""
+        return self.chunks[-1][self.filled - self.schema.width : self.filled]
+
+    def ends_s(self) -> float:
+        """The time of the last row of the first chunk."""
+        first = self.chunks[0]
+        end = self.filled if len(self.chunks) == 1 else len(first)
+        return first[end - self.schema.width]
 
     def after(self, since_s: float) -> tuple[array[float], ...]:
-        """Rows later than a time. The chunk that still grows is copied, full ones are shared."""
+        """Rows later than a time. Full chunks are shared, the last one is copied."""
         width, pieces = self.schema.width, []
         for chunk in reversed(self.chunks):
-            if chunk[-width] <= since_s:
+            last = chunk is self.chunks[-1]
+            end = self.filled if last else len(chunk)
+            if chunk[end - width] <= since_s:
                 break
-            first = bisect_right(chunk[::width], since_s)
-            full = len(chunk) >= _CHUNK_ROWS * width
-            pieces.append(chunk if full and first == 0 else chunk[first * width :])
+            first = bisect_right(chunk[:end:width], since_s) * width
+            pieces.append(chunk[first:end] if first or last else chunk)
         return tuple(reversed(pieces))
+
+    def rows(self) -> int:
+        """How many there are."""
+        return (sum(map(len, self.chunks)) - len(self.chunks[-1]) + self.filled) // self.schema.width
 
 
 class Ring:
-    """Rows of all tiers. ``append`` publishes the rows of one tick together: readers see all of them or none."""
+    """Rows of all tiers. ``append`` publishes the rows of one tick together: readers see all of them or none.
+
+    ``max_bytes`` bounds all chunks together, but for the last one of each tier.
+    """
 
     def __init__(self, duration_s: float, max_bytes: int) -> None:
         self._duration_s = duration_s
@@ -116,7 +136,7 @@ class Ring:
                 self._drop(fattest)
 
     def _evict(self, runs: deque[_Run], horizon_s: float) -> None:
-        while (len(runs) > 1 or len(runs[0].chunks) > 1) and runs[0].newest_s(0) < horizon_s:
+        while (len(runs) > 1 or len(runs[0].chunks) > 1) and runs[0].ends_s() < horizon_s:
             self._drop(runs)
 
     def _drop(self, runs: deque[_Run]) -> None:
@@ -127,19 +147,19 @@ class Ring:
     def _oldest(self) -> deque[_Run] | None:
         """The tier whose oldest chunk is oldest of all, among those that have more than one."""
         spare = [runs for runs in self._runs.values() if len(runs) > 1 or (runs and len(runs[0].chunks) > 1)]
-        return min(spare, key=lambda runs: runs[0].newest_s(0), default=None)
+        return min(spare, key=lambda runs: runs[0].ends_s(), default=None)
 
     def newest(self) -> list[tuple[Schema, array[float]]]:
         """The newest row of each tier that has any."""
         with self._lock:
             last = [runs[-1] for runs in self._runs.values() if runs]
-            return [(run.schema, run.chunks[-1][-run.schema.width :]) for run in last]
+            return [(run.schema, run.newest()) for run in last]
 
     def newest_s(self, tier: Tier) -> float | None:
         """The steady time of a tier's newest row, None before its first."""
         with self._lock:
             runs = self._runs[tier]
-            return runs[-1].newest_s(-1) if runs else None
+            return runs[-1].newest()[0] if runs else None
 
     def since(self, since_s: float) -> list[Segment]:
         """All rows later than a time, by tier and then by age."""
@@ -150,4 +170,4 @@ class Ring:
 
     def rows(self, tier: Tier) -> int:
         """How many rows a tier holds."""
-        return sum(sum(map(len, run.chunks)) // run.schema.width for run in self._runs[tier])
+        return sum(run.rows() for run in self._runs[tier])
