@@ -44,6 +44,23 @@ def test_exporter_that_comes_and_goes_is_no_anomaly(learned: Watched, down_s: fl
     assert np.mean(scores(watched) > 1.0) < 0.05
 
 
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("by", ["value", "row", "column"])
+def test_whatever_is_missing_the_verdict_is_sound(learned: Watched, share: float, by: str) -> None:
+    frame = synthetic_frame(280.0)
+    shape = {"value": frame.values.shape, "row": (len(frame.values), 1), "column": (1, frame.values.shape[1])}[by]
+    lost = np.random.default_rng(len(by)).random(shape) < share
+    values = np.where(lost & (frame.times_s[:, None] > START_S + 250.0), np.nan, frame.values)
+    watched = _watch(Frame(INSTANCE, frame.times_s, values, frame.columns), learned)
+    # Rates over twice the time are steadier: a host that loses half of its samples does look different.
+    assert watched.openings_s == [] or (share, by) in {(0.5, "value"), (0.5, "row")}
+    for verdict in watched.verdicts:
+        assert np.isnan(verdict.score) or 0.0 <= verdict.score <= 10.0
+        assert np.isnan(verdict.score) == (verdict.coverage == 0.0)
+        assert not verdict.shares or np.isclose(sum(verdict.shares.values()), 1.0)
+        assert all(np.isfinite([cause.typical, cause.actual, cause.deviation]).all() for cause in verdict.causes)
+
+
 def test_gap_does_not_stop_learning(learned: Watched) -> None:
     watched = _watch(without(synthetic_frame(360.0), 260.0, 300.0), learned)
     ends_s, _, _ = watched.state.training.table()
