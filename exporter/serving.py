@@ -41,24 +41,23 @@ def serve(settings: Settings) -> int:
 async def _run(engine: Engine, settings: Settings, sockets: list[socket.socket]) -> int:
     server = Server(Pages(engine).by_path(), timeout_s=settings.timeout_s, max_connections=settings.max_connections)
     server.add_sockets(sockets)
-    ended = asyncio.Event()
+    ends: asyncio.Queue[bool] = asyncio.Queue()  # whether it is the sampler, against its purpose, that has ended
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
+        loop.add_signal_handler(number, ends.put_nowait, False)
 
     def sample() -> None:
         try:
             engine.sampler.run()
         finally:
-            loop.call_soon_threadsafe(ended.set)
+            loop.call_soon_threadsafe(ends.put_nowait, True)
 
     _settle_memory()
     thread = Thread(target=sample, name="sampler", daemon=True)
     thread.start()
     for bound in sockets:
         _LOG.info("listening on %s", _url(*bound.getsockname()[:2]))
-    await ended.wait()
-    broken = not thread.is_alive()
+    broken = await ends.get()
     engine.sampler.stop()
     server.stop()
     await asyncio.gather(
