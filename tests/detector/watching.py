@@ -12,7 +12,6 @@ from detector.frame import Frame
 from detector.pipeline import Judge, due, features_at, fit, judge_window
 from detector.state import HostState
 from detector.verdict import Verdict
-from detector.windows import window_ends
 from tests.detector.synthetic import INSTANCE, START_S
 
 JUDGE = Judge(baseline_s=240.0)
@@ -42,8 +41,12 @@ class Watched:
 
 def windows(frame: Frame, judge_by: Judge, after_s: float = 0.0) -> Iterator[Features]:
     """The features of each window of a frame that ends later than so many seconds after the start."""
-    ends_s = window_ends(START_S, frame.times_s[-1], judge_by.window_s, judge_by.stride_s)
-    table = features_at(frame, ends_s[ends_s > START_S + after_s], judge_by)
+    numbers = np.arange(1, round((frame.times_s[-1] - START_S) / judge_by.stride_s) + 1)
+    elapsed_s = judge_by.stride_s * numbers
+    wanted = (
+        (elapsed_s >= judge_by.window_s) & (elapsed_s > after_s) & (START_S + elapsed_s <= frame.times_s[-1] + 1e-6)
+    )
+    table = features_at(frame, START_S + elapsed_s[wanted], judge_by)
     for row in range(len(table.end_s)):
         yield Features(table.end_s[row : row + 1], table.x[row : row + 1], table.features)
 
