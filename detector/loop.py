@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 from catalog import outputs
 from detector import schedule
@@ -62,6 +62,7 @@ class Loop:
         self._watches: dict[Host, Watch] = {}
         self._absent: dict[Host, tuple[Watch, float]] = {}
         self._trouble = ""
+        self._asking: Future[Sequence[Host]] | None = None
         self._asked_s = -math.inf
         self.beat_s = clock.elapsed_s()
 
@@ -120,7 +121,8 @@ class Loop:
         for host, watch in list(self._watches.items()):
             # A new object, as the old one may be in the hands of a reading thread.
             self._watches[host] = Watch(host, watch.state, watch.judge, next_number=watch.next_number)
-        self._asked_s = -math.inf
+        self._absent.clear()
+        self._asking, self._asked_s = None, -math.inf
         old_source.close()
 
     def close(self) -> None:
@@ -129,14 +131,17 @@ class Loop:
         self._source.close()
 
     def _find_hosts(self) -> None:
-        """Ask the source who is there, when a host is due or a stride has passed."""
+        """Ask the source who is there, when a host is due or a stride has passed; a while is waited for the answer."""
         stride_s = self._settings.window.stride_s
         due = any(watch.idle and watch.wake_s <= self.beat_s for watch in self._watches.values())
-        if not due and self.beat_s < self._asked_s + stride_s:
+        if self._asking is None and (due or self.beat_s >= self._asked_s + stride_s):
+            self._asked_s = self.beat_s
+            self._asking = self._readers.submit(self._source.hosts)
+        if self._asking is None or not wait([self._asking], stride_s * _PATIENCE_STRIDES).done:
             return
-        self._asked_s = self.beat_s
+        asking, self._asking = self._asking, None
         try:
-            found = self._source.hosts()
+            found = asking.result()
         except SourceError as error:
             self._telemetry.count(outputs.READ_ERRORS, self._source.name)
             if not self._trouble:

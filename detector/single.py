@@ -15,7 +15,7 @@ from detector.source import Host
 from detector.telemetry import Telemetry
 from detector.verdict import Phase
 
-_PATIENCE_S = 15.0  # how long no host at all may be judged
+_PATIENCE_S = 5.0  # how long no host at all may be judged
 _SPARE_S = 120.0  # beyond the time that the baseline takes
 _PROGRESS = 0.1
 

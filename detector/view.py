@@ -147,8 +147,9 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
         progress = Text("baseline ").append(bar(verdict.progress, 1.0, 2 * _WIDTH), style="cyan")
         return [title, progress.append(f" {verdict.progress:.0%}{_left(view)}"), cost]
     score = Text("score    ").append(bar(verdict.score, TOP, _WIDTH), style=_colour(verdict.score))
-    score.append(f" {_score(verdict.score)} (bound 1.00)  ").append(_history(view), style="dim")
-    return [title, score, *_detectors(verdict), Text(), *_shares(verdict), Text(), _causes(verdict), cost]
+    score.append(f" {_score(verdict.score)} (bound 1.00)")
+    past = Text("last minute  ", style="dim").append(_history(view), style="none")
+    return [title, score, past, *_detectors(verdict), Text(), *_shares(verdict), Text(), _causes(verdict), cost]
 
 
 def _detectors(verdict: Verdict) -> list[RenderableType]:

@@ -20,7 +20,7 @@ from detector.view import HostView, line, picture, state_of
 
 _PLAIN_S = 10.0
 _LEAST_REFRESH_S = 0.2
-_SHOWN_BEHIND = 5  # strides; windows that are caught up are not worth showing one by one
+_SHOWN_BEHIND = 5  # strides; windows that are caught up are not worth a line each
 
 
 class ViewSink(Sink):
@@ -68,6 +68,8 @@ class ViewSink(Sink):
         if behind_s <= _SHOWN_BEHIND * judged.stride_s:
             self._own.append((self._clock.elapsed_s(), time.process_time()))
             self._show(judged.host, view)
+        else:
+            self._refresh()
 
     def trouble(self, host: Host, reason: str) -> None:
         """See ``Sink``."""

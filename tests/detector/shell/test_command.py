@@ -1,0 +1,239 @@
+"""The program as a user starts it, with a running exporter: it judges, reloads, resumes, and ends when told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.servers import Server, start_detector, start_exporter, wait_until
+from tests.tree import ROOT
+
+BASELINE = "--baseline.duration=30s"
+LEARNED_LIMIT_S = 90.0  # learning takes 30 s of samples, and most of them are there already
+END_LIMIT_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def exporters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
+    """Two of them, started before anything else: what they remember is learned from. The second is for one test."""
+    with (
+        start_exporter(tmp_path_factory.mktemp("exporter")) as first,
+        start_exporter(tmp_path_factory.mktemp("exporter")) as second,
+    ):
+        yield first, second
+
+
+@pytest.fixture
+def exporter(exporters: tuple[Server, Server]) -> Server:
+    return exporters[0]
+
+
+def targets(exporter: Server) -> str:
+    return f"--source.exporter.targets={exporter.url}"
+
+
+def run(*arguments: str, limit_s: float = 30.0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The program to its end."""
+    command = [sys.executable, "-m", "detector", *arguments]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit_s, env=variables, check=False)
+
+
+def value(server: Server, name: str, **labels: str) -> float | None:
+    """A sample of the detector's ``/metrics`` that has those labels; None without one."""
+    for family in text_string_to_metric_families(server.get("/metrics").text):
+        for sample in family.samples:
+            if sample.name == name and labels.items() <= sample.labels.items():
+                return float(sample.value)
+    return None
+
+
+def verdicts(detector: Server) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = detector.get("/api/v1/verdicts").json()
+    return found
+
+
+def has_score(detector: Server) -> bool:
+    return value(detector, "hostpulse_anomaly_score", detector="fused") is not None
+
+
+def end(detector: Server, number: signal.Signals = signal.SIGTERM) -> float:
+    """Send a signal; how long the program took to end, with status 0."""
+    begun_s = time.monotonic()
+    detector.process.send_signal(number)
+    assert detector.process.wait(10) == 0, detector.logged()
+    return time.monotonic() - begun_s
+
+
+def test_version_is_said_in_one_line() -> None:
+    done = run("version")
+    assert done.returncode == 0
+    assert re.fullmatch(r"hostpulse-detector \d+\.\d+\S* \(Python 3\.\d+\.\d+\)\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--windw.duration=3s"], "did you mean --window.duration?"),
+        (["run", "--window.duration=soon"], "--window.duration: must be a duration"),
+        (["once", "--config.file=/nowhere.yml"], "/nowhere.yml: cannot be read"),
+    ],
+)
+def test_wrong_setting_ends_with_two_and_a_line(arguments: list[str], said: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_taken_port_ends_with_one_and_a_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run("run", f"--web.listen-address={address}", f"--state.directory={tmp_path}")
+    assert done.returncode == 1
+    assert f"web.listen_address: cannot listen on {address}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_folder_that_cannot_be_used_ends_with_one_and_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run("run", "--web.listen-address=127.0.0.1:0", f"--state.directory={tmp_path / 'file'}")
+    assert done.returncode == 1
+    assert "state.directory" in done.stderr
+
+
+def test_once_without_a_source_ends_with_one_and_a_line() -> None:
+    done = run("once", "--source.exporter.targets=http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "no host could be judged" in done.stderr
+    assert "127.0.0.1:1" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_program_ends_soon_when_told_to(number: signal.Signals, exporter: Server, tmp_path: Path) -> None:
+    with start_detector(tmp_path, targets(exporter), "--state.directory=") as detector:
+        wait_until(lambda: verdicts(detector), 20, "the first verdict")
+        assert end(detector, number) < END_LIMIT_S
+
+
+@pytest.mark.parametrize("setting", ["source.exporter.targets", "source.prometheus.url"])
+def test_program_ends_soon_while_its_source_hangs(setting: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        kind = setting.split(".")[1]
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        flags = f"--{setting}={url}", f"--source.{kind}.timeout=60s", "--state.directory="
+        with start_detector(tmp_path, *flags) as detector:
+            silent.accept()[0].close()
+            silent.settimeout(5)
+            assert detector.get("/-/healthy").text == "ok\n"
+            assert end(detector) < END_LIMIT_S
+
+
+def test_once_prints_a_verdict_as_json(exporter: Server) -> None:
+    done = run("once", targets(exporter), BASELINE, limit_s=LEARNED_LIMIT_S)
+    assert done.returncode in (0, 3), done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["instance"] == exporter.address
+    assert verdict["phase"] in ("provisional", "calibrated")
+    assert verdict["score"] is not None
+    assert verdict["active"] == (done.returncode == 3)
+
+
+def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Server, tmp_path: Path) -> None:
+    file = tmp_path / "detector.yml"
+    good = f"source: {{exporter: {{targets: [{exporter.url}]}}}}\nstate: {{directory: ''}}\n"
+    file.write_text(good)
+    with start_detector(tmp_path, f"--config.file={file}") as detector:
+        wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 3, 20, "the window of before")
+        file.write_text(good + "window: {duraton: 5s}\n")
+        bad = "hostpulse_detector_config_last_reload_successful"
+        wait_until(lambda: value(detector, bad) == 0, 20, "the bad file is noticed")
+        assert "did you mean window.duration?" in detector.logged()
+        assert value(detector, "hostpulse_detector_window_seconds") == 3
+        file.write_text(good + "window: {duration: 5s}\n")
+        wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 5, 20, "the new window")
+        assert value(detector, bad) == 1
+        detector.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: detector.logged().count("was read again") == 2, 20, "read on SIGHUP")
+        assert detector.process.poll() is None
+
+
+def test_live_view_is_drawn_on_a_terminal(exporter: Server) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "detector", "run", targets(exporter), "--web.listen-address=127.0.0.1:0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "110", "LINES": "40"}
+    flags: Sequence[str] = ("--state.directory=", BASELINE)
+    with subprocess.Popen([*command, *flags], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        text = ""
+        try:
+            text = _read_until(ours, "exceed their own bound")
+        finally:
+            process.send_signal(signal.SIGINT)
+            text += _read_until(ours, None)
+            status = process.wait(10)
+            os.close(ours)
+    assert status == 0, text
+    for words in (exporter.address, "/metrics", "learning", "score", "of a core"):
+        assert words in text, text
+    assert "Traceback" not in text
+
+
+def _read_until(descriptor: int, words: str | None) -> str:
+    """What a terminal shows until certain words, or to the end; without its control sequences."""
+    deadline_s, raw = time.monotonic() + LEARNED_LIMIT_S, b""
+    while time.monotonic() < deadline_s:
+        try:
+            part = os.read(descriptor, 65536)
+        except OSError:  # the other side is closed
+            break
+        raw += part
+        if words is not None and words in _plain(raw):
+            return _plain(raw)
+    assert words is None, f"{words!r} was not shown: {_plain(raw)[-3000:]}"
+    return _plain(raw)
+
+
+def _plain(raw: bytes) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", raw.decode(errors="replace"))
+
+
+def test_models_survive_a_restart_and_scores_go_when_the_exporter_goes(
+    exporters: tuple[Server, Server], tmp_path: Path
+) -> None:
+    state, exporter = tmp_path / "state", exporters[1]
+    flags = targets(exporter), BASELINE, f"--state.directory={state}"
+    with start_detector(tmp_path, *flags) as detector:
+        assert value(detector, "hostpulse_detector_config_last_reload_successful") == 1
+        wait_until(lambda: has_score(detector), LEARNED_LIMIT_S, "a score")
+        (verdict,) = verdicts(detector)
+        assert (verdict["instance"], verdict["phase"]) == (exporter.address, "provisional")
+        assert detector.get("/-/ready").text == "ok\n"
+        assert end(detector) < END_LIMIT_S
+    assert list(state.glob("*.npz"))
+    with start_detector(tmp_path, *flags) as detector:
+        wait_until(lambda: verdicts(detector), 10, "a verdict after the restart")
+        assert verdicts(detector)[0]["phase"] == "provisional"
+        exporter.stop()
+        wait_until(lambda: not has_score(detector), 20, "the score is gone")
+        assert value(detector, "hostpulse_anomaly_active") is None
+        assert value(detector, "hostpulse_detector_hosts_failing") == 1
+        reply = requests.get(f"{detector.url}/-/ready", timeout=5)
+        assert reply.status_code == 503
+        assert "Connection refused" in reply.text
+        assert detector.get("/-/healthy").text == "ok\n"
