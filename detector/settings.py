@@ -18,6 +18,7 @@ from detector.section import Duration, Section, format_duration, key_of
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_DETECTOR_"
 AUTOMATIC = "auto"
+MOST_OVERLAP = 100  # windows that share a sample
 _DEFAULT_SOURCE = "exporter"
 
 
@@ -48,6 +49,8 @@ class Window(Section):
     def _no_gaps(self) -> Self:
         if self.stride_s > self.duration_s:
             raise ValueError("stride must not be longer than duration: samples between windows would not be judged")
+        if self.duration_s > MOST_OVERLAP * self.stride_s:
+            raise ValueError(f"duration must not be longer than {MOST_OVERLAP} strides: windows would hardly differ")
         return self
 
 

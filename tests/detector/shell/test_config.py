@@ -82,6 +82,7 @@ def test_defaults_are_those_that_the_documents_promise() -> None:
         ("state: {directory: '${NOT_THERE}'}", ":1: state.directory: environment variable NOT_THERE is not set"),
         ("alarms_per_host_day:\n  warning: 1\n  page: 2", "page must not be larger than warning"),
         ("window: {duration: 2s, stride: 3s}", "stride must not be longer than duration"),
+        ("window: {duration: 1m, stride: 100ms}", "duration must not be longer than 100 strides"),
         ("source: {kind: carrier-pigeon}", "kind must be one of exporter, prometheus, not 'carrier-pigeon'"),
         (
             "source: {exporter: {targets: [http://a:1]}, prometheus: {url: http://b:2}}",

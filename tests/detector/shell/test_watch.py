@@ -1,0 +1,83 @@
+"""How settings become a judge, and what a saved model depends on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detector.service import StartError, build_source, build_store
+from detector.watch import config_hash, judge_for
+from tests.detector.shell.stepped import SteppedClock, settings
+
+
+def test_judge_is_made_of_the_settings() -> None:
+    given = settings(
+        window={"duration": "5s", "stride": "2s"},
+        baseline={"duration": "7m"},
+        alarms_per_host_day={"warning": 2, "page": 0.1},
+        episode={"merge": "90s", "freeze_limit": "20m"},
+    )
+    judge = judge_for(given, 0.1)
+    assert (judge.window_s, judge.stride_s, judge.baseline_s) == (5, 2, 420)
+    assert (judge.warning_per_day, judge.page_per_day) == (2, 0.1)
+    assert (judge.merge_s, judge.freeze_limit_s) == (90, 1200)
+
+
+@pytest.mark.parametrize(("duration", "stride"), [("10s", "100ms"), ("1h", "36s"), ("200ms", "200ms"), ("1h", "1h")])
+def test_every_window_that_is_allowed_can_be_judged(duration: str, stride: str) -> None:
+    given = settings(window={"duration": duration, "stride": stride})
+    for interval_s in (0.1, 1.0, 15.0, 60.0):
+        judge = judge_for(given, interval_s)
+        assert judge.window_s >= 3 * interval_s
+        assert judge.lookback_s > judge.window_s
+
+
+def test_saved_model_depends_on_how_a_host_is_judged_only() -> None:
+    judged: list[dict[str, Any]] = [
+        {},
+        {"window": {"duration": "5s"}},
+        {"baseline": {"duration": "7m"}},
+        {"alarms_per_host_day": {"warning": 0.4}},
+    ]
+    hashes = [config_hash(judge_for(settings(**sections), 0.1)) for sections in judged]
+    assert len(set(hashes)) == len(hashes)
+    beside = settings(web={"max_connections": 9}, state={"generations": 9}, log={"level": "debug"})
+    assert config_hash(judge_for(beside, 0.1)) == hashes[0]
+    assert config_hash(judge_for(settings(), 15.0)) != hashes[0]
+
+
+def test_chosen_source_is_built_with_its_settings() -> None:
+    source = build_source(
+        settings(source={"exporter": {"targets": "http://a:1,http://b:2", "job": "edge"}}), SteppedClock()
+    )
+    assert [(host.instance, host.job) for host in source.hosts()] == [("a:1", "edge"), ("b:2", "edge")]
+    assert build_source(settings(source={"kind": "prometheus"}), SteppedClock()).name == "prometheus"
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"STATE_DIRECTORY": "{0}/systemd:{0}/other", "XDG_STATE_HOME": "{0}/xdg"}, "systemd"),
+        ({"XDG_STATE_HOME": "{0}/xdg", "HOME": "{0}/home"}, "xdg/hostpulse"),
+        ({"HOME": "{0}/home"}, "home/.local/state/hostpulse"),
+    ],
+)
+def test_folder_of_models_is_found_where_the_system_wants_it(
+    variables: dict[str, str], folder: str, tmp_path: Path
+) -> None:
+    environment = {name: text.format(tmp_path) for name, text in variables.items()}
+    assert build_store(settings(), environment) is not None
+    assert (tmp_path / folder).is_dir()
+
+
+def test_no_place_for_models_is_a_warning_and_a_named_one_an_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert build_store(settings(), {"XDG_STATE_HOME": str(tmp_path / "file")}) is None
+    assert "models are not saved" in caplog.text
+    with pytest.raises(StartError, match=r"state\.directory"):
+        build_store(settings(state={"directory": str(tmp_path / "file")}), {})
+    assert build_store(settings(state={"directory": ""}), {}) is None
