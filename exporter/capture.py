@@ -3,7 +3,7 @@
 A capture begins with a line that says its version, then has one line or block for each thing on the host:
 
     page_bytes 4096
-    statvfs SIZE FREE AVAIL FILES FILES_FREE READONLY MOUNTPOINT
+    statvfs SIZE FREE AVAIL FILES FILES_FREE MOUNTPOINT
     link PATH -> TARGET
     directory PATH
     file PATH           followed by its lines, each behind "|", the last one behind "~" where no newline ends it
@@ -154,10 +154,10 @@ class _Unpacked:
         self.page_bytes = int(rest)
 
     def _add_use(self, rest: str) -> None:
-        *figures, mountpoint = rest.split(" ", 6)
-        size, free, avail, files, files_free, readonly = map(int, figures)
+        *figures, mountpoint = rest.split(" ", 5)
+        size, free, avail, files, files_free = map(int, figures)
         path = os.fsdecode(_unescaped(mountpoint))
-        self.uses[path] = FilesystemUse(size, free, avail, files, files_free, bool(readonly))
+        self.uses[path] = FilesystemUse(size, free, avail, files, files_free)
 
     def _add_link(self, rest: str) -> None:
         name, arrow, target = rest.partition(" -> ")

@@ -48,7 +48,6 @@ class FilesystemUse:
     avail_bytes: int
     files: int
     files_free: int
-    readonly: bool
 
 
 class HeldFile:
@@ -126,7 +125,6 @@ def _statvfs(location: str) -> FilesystemUse:
         avail_bytes=use.f_bavail * use.f_frsize,
         files=use.f_files,
         files_free=use.f_ffree,
-        readonly=bool(use.f_flag & os.ST_RDONLY),
     )
 
 

@@ -43,6 +43,7 @@ class Mount:
     mountpoint: str
     fstype: str
     device: str
+    readonly: bool
 
     @property
     def labels(self) -> tuple[str, str, str]:
@@ -67,15 +68,17 @@ def mounts(text: str) -> list[Mount]:
     """What is worth its series, each filesystem once, at its shortest mount point.
 
     >>> mounts("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\\n")
-    [Mount(number='254:0', mountpoint='/', fstype='ext4', device='/dev/vda')]
+    [Mount(number='254:0', mountpoint='/', fstype='ext4', device='/dev/vda', readonly=False)]
     """
     top: dict[str, Mount] = {}  # a mount hides what is mounted at the same place before it
     for line in text.splitlines():
         left, _, right = line.partition(" - ")
-        words, (fstype, device, *_) = left.split(" "), [*right.split(" "), "", ""]
+        words, (fstype, device, options, *_) = left.split(" "), [*right.split(" "), "", "", ""]
         if len(words) < 6 or not device:
             raise ValueError(f"{_MOUNTS}: has a line of another format")
-        mount = Mount(words[2], _unescaped(words[4]), fstype, _unescaped(device))
+        # Of the mount or of the filesystem, as the host sees it: our own view of it may be read-only on purpose.
+        readonly = "ro" in (*words[5].split(","), *options.split(","))
+        mount = Mount(words[2], _unescaped(words[4]), fstype, _unescaped(device), readonly)
         top[mount.mountpoint] = mount
     found: dict[str, Mount] = {}
     for mount in sorted(filter(lambda mount: mount.wanted, top.values()), key=lambda mount: len(mount.mountpoint)):
@@ -142,7 +145,7 @@ class FilesystemCollector(Collector):
         yield value(storage.FILESYSTEM_AVAIL_BYTES, use.avail_bytes)
         yield value(storage.FILESYSTEM_FILES, use.files)
         yield value(storage.FILESYSTEM_FILES_FREE, use.files_free)
-        yield value(storage.FILESYSTEM_READONLY, use.readonly)
+        yield value(storage.FILESYSTEM_READONLY, mount.readonly)
         yield value(storage.FILESYSTEM_DEVICE_ERROR, 0)
 
     def _look(self, mount: Mount) -> FilesystemUse:

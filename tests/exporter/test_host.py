@@ -150,13 +150,12 @@ def test_links_are_followed_within_the_host(tmp_path: Path) -> None:
 def test_filesystem_is_measured_where_the_root_is(tmp_path: Path) -> None:
     use = Host(rootfs=tmp_path).statvfs("/")
     assert 0 <= use.avail_bytes <= use.free_bytes <= use.size_bytes
-    assert not use.readonly
     with pytest.raises(OSError, match="/nowhere") as caught:
         Host(rootfs=tmp_path).statvfs("/nowhere")
     assert caught.value.errno == errno.ENOENT
 
 
 def test_measuring_otherwise_leaves_the_host_as_it_was(tmp_path: Path) -> None:
-    host, use = Host(rootfs=tmp_path), FilesystemUse(1, 1, 1, 1, 1, readonly=True)
+    host, use = Host(rootfs=tmp_path), FilesystemUse(1, 1, 1, 1, 1)
     assert host.measuring(lambda _: use).statvfs("/") == use
     assert host.statvfs("/") != use

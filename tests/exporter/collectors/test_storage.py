@@ -27,7 +27,7 @@ MOUNTS = """\
 33 27 8:1 / /hidden rw - xfs /dev/sda1 rw
 34 33 8:2 / /hidden rw - xfs /dev/sda2 rw
 """
-USE = FilesystemUse(size_bytes=1000, free_bytes=500, avail_bytes=400, files=90, files_free=80, readonly=False)
+USE = FilesystemUse(size_bytes=1000, free_bytes=500, avail_bytes=400, files=90, files_free=80)
 
 
 def test_disks_turn_sectors_and_milliseconds_into_bytes_and_seconds(tmp_path: Path) -> None:
@@ -119,6 +119,15 @@ def test_filesystems_are_those_that_hold_data_each_once_at_its_shortest_place() 
 def test_container_sees_its_root_though_it_is_a_layer() -> None:
     (mount,) = mounts("500 400 0:50 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l\n")
     assert mount.labels == ("overlay", "/", "overlay")
+
+
+@pytest.mark.parametrize(
+    ("options", "readonly"),
+    [("rw,relatime - ext4 /dev/vda rw", False), ("ro - ext4 /dev/vda rw", True), ("rw - ext4 /dev/vda ro,x", True)],
+)
+def test_mount_or_filesystem_may_be_read_only(options: str, *, readonly: bool) -> None:
+    (mount,) = mounts(f"27 1 254:0 / / {options}\n")
+    assert mount.readonly is readonly
 
 
 def test_line_of_another_format_is_refused() -> None:
