@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import platform
 import signal
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from types import FrameType
+from typing import NoReturn
 
 import orjson
 
@@ -24,7 +26,7 @@ from detector.sinks.metrics import as_json
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code."""
+    """Do what the command line says. ``run`` and ``once`` end the process, else the exit code is returned."""
     options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
     if options.command == "version":
         print(f"hostpulse-detector {version('hostpulse')} (Python {platform.python_version()})")
@@ -38,9 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: clock.stop())
     try:
-        return _once(settings, clock) if options.command == "once" else _run(options, settings, clock)
+        code = _once(settings, clock) if options.command == "once" else _run(options, settings, clock)
     except (StartError, GaveUpError) as error:
-        return _complain(str(error), FAILED)
+        code = _complain(str(error), FAILED)
+    return _leave(code)
 
 
 def _run(options: Options, settings: Settings, clock: SystemClock) -> int:
@@ -53,6 +56,14 @@ def _run(options: Options, settings: Settings, clock: SystemClock) -> int:
     gc.freeze()  # what is there at the start stays: no need to look at it in each collection
     service.run()
     return GOOD
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once, as ``Background.close`` asks for: a read or a fit may have been left behind."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _once(settings: Settings, clock: SystemClock) -> int:

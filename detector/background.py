@@ -1,12 +1,13 @@
 """Work beside the loop, on daemon threads.
 
 ``concurrent.futures.ThreadPoolExecutor`` joins its threads when the interpreter ends: a fit or a read that hangs would
-hold the program. These threads are left behind instead.
+hold the program. These threads can be left behind instead, see ``close``.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -46,11 +47,16 @@ class Background:
         return future
 
     def close(self, patience_s: float) -> bool:
-        """Take no more work and wait for what was queued; False when some of it is left behind."""
+        """Take no more work and wait for what was queued; False when some of it is left behind.
+
+        A program with threads left behind must end by ``os._exit``: the interpreter's own end stops them in the middle
+        of whatever code they are in, and not all of it survives that.
+        """
+        deadline_s = time.monotonic() + patience_s
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
-            thread.join(patience_s / len(self._threads))
+            thread.join(max(deadline_s - time.monotonic(), 0.0))
         return not any(thread.is_alive() for thread in self._threads)
 
     def _serve(self) -> None:

@@ -31,7 +31,7 @@ _PATIENCE_STRIDES = 0.5  # how long a round waits for a host that is slow to rea
 _BUDGET_STRIDES = 0.5  # how long a round may judge windows of one host that is behind
 _SILENCE_S, _SILENCE_STRIDES = 10.0, 5
 _ABSENT_S = 3600.0  # how long the model of a host that left is kept in memory
-_LAST_SAVES_S = 2.0
+_LAST_SAVES_S, _LAST_READS_S, _LAST_FIT_S = 1.5, 0.4, 0.1
 _FEW_WINDOWS = 5
 
 _LOG = logging.getLogger(__name__)
@@ -126,8 +126,10 @@ class Loop:
         old_source.close()
 
     def close(self) -> None:
-        """Save every host, within two seconds; reads and fits that are under way are abandoned."""
+        """Save every host; reads and fits that are under way get a moment and are then left behind."""
         self._keeper.close(self._watches.values(), _LAST_SAVES_S)
+        self._readers.close(_LAST_READS_S)
+        self._trainer.close(_LAST_FIT_S)
         self._source.close()
 
     def _find_hosts(self) -> None:

@@ -25,7 +25,7 @@ _BODY_S = 5.0
 _HEADER_BYTES = 16 << 10
 _BODY_BYTES = 1 << 10
 _START_S = 10.0
-_STOP_S = 1.0
+_STOP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,10 @@ class Trainer:
         watch.state = state
         return True
 
+    def close(self, patience_s: float) -> None:
+        """Take no more fits; one that is under way gets a moment and is then left behind."""
+        self._thread.close(patience_s)
+
     def _timed_fit(self, state: HostState, judge: Judge) -> HostState:
         begun_s = self._clock.elapsed_s()
         fitted = self._judging.fit(state, judge)

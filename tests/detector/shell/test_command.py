@@ -154,6 +154,14 @@ def test_once_prints_a_verdict_as_json(exporter: Server) -> None:
     assert verdict["active"] == (done.returncode == 3)
 
 
+def test_fit_under_way_does_not_hold_the_end(exporter: Server, tmp_path: Path) -> None:
+    with start_detector(tmp_path, targets(exporter), BASELINE, "--state.directory=") as detector:
+        wait_until(
+            lambda: any(verdict["progress"] == 1 for verdict in verdicts(detector)), LEARNED_LIMIT_S, "the baseline"
+        )
+        assert end(detector) < END_LIMIT_S
+
+
 def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Server, tmp_path: Path) -> None:
     file = tmp_path / "detector.yml"
     good = f"source: {{exporter: {{targets: [{exporter.url}]}}}}\nstate: {{directory: ''}}\n"
