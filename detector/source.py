@@ -54,7 +54,10 @@ class Source(ABC):
 
     @abstractmethod
     def newest_s(self, host: Host) -> float:
-        """Up to when a host's samples are complete: later reads add nothing before that. NaN without any sample."""
+        """Up to when the samples of a host's fastest series are complete: later reads add none before that.
+
+        NaN without any sample.
+        """
 
     @abstractmethod
     def oldest_s(self, host: Host) -> float:

@@ -32,7 +32,8 @@ from detector.section import Duration, Section, Url
 from detector.source import Host, Source, SourceError
 
 _LARGEST_BYTES = 1 << 30
-_COMPLETE = 0.9  # a time is complete once the next scrape, an interval after the newest, must lie behind it
+_LEAST_MARGIN = 0.1  # of the interval: jitter of scrapes
+_LEAST_MARGIN_S = 0.15  # how far the age of samples at a scrape varies where they are taken every 100 ms
 _SPARE_INTERVALS = 2.0
 _SCRAPES_KEPT = 20
 _LARGEST_DRIFT_S = 1.0
@@ -117,7 +118,11 @@ class PrometheusSource(Source):
         record = self._record(host)
         if math.isnan(record.interval_s):
             self._measure(host, record)
-        return record.newest_s + _COMPLETE * record.interval_s
+            if math.isnan(record.interval_s):
+                return math.nan
+        # A time is complete once the next scrape's samples must lie behind it.
+        margin_s = max(_LEAST_MARGIN * record.interval_s, _LEAST_MARGIN_S)
+        return record.newest_s + max(record.interval_s - margin_s, 0.0)
 
     def oldest_s(self, host: Host) -> float:
         """See ``Source``."""
