@@ -60,11 +60,15 @@ def sparkline(values: list[float], top: float) -> str:
     )
 
 
-def bar(value: float, top: float, width: int) -> str:
-    """A bar of ``width`` cells for ``value`` on a scale from 0 to ``top``.
+def bar(value: float, top: float, width: int, mark: float | None = None) -> str:
+    """A bar of ``width`` cells for ``value`` on a scale from 0 to ``top``, with a line at ``mark``.
 
-    >>> bar(0.5, 1.0, 4)
-    '██░░'
+    >>> bar(0.5, 1.0, 4), bar(0.5, 2.0, 4, mark=1.0)
+    ('██░░', '█░│░░')
     """
     full = 0 if math.isnan(value) else round(min(max(value / top, 0.0), 1.0) * width)
-    return "█" * full + "░" * (width - full)
+    cells = "█" * full + "░" * (width - full)
+    if mark is None:
+        return cells
+    place = round(mark / top * width)
+    return f"{cells[:place]}│{cells[place:]}"

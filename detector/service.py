@@ -10,7 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from catalog import outputs
-from detector import logs, schedule, sink, source
+from detector import logs, schedule, sink
+from detector import source as sources
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
 from detector.loop import Loop
@@ -38,7 +39,7 @@ def build_source(settings: Settings, clock: Clock) -> Source:
     """The source that the settings choose."""
     judge = Judge(window_s=settings.window.duration_s, stride_s=settings.window.stride_s)
     horizon_s = schedule.horizon_s(settings.baseline.duration_s, judge.window_s) + judge.lookback_s
-    return source.discover()[settings.source.chosen](settings.source.settings, horizon_s, clock)
+    return sources.discover()[settings.source.chosen](settings.source.settings, horizon_s, clock)
 
 
 def build_store(settings: Settings, environment: Mapping[str, str]) -> Store | None:
@@ -83,8 +84,9 @@ class Service:
             raise StartError(
                 f"web.listen_address: cannot listen on {settings.web.listen_address}: {error.strerror or error}"
             ) from None
-        self._sinks = self._build_sinks()
-        self.loop = Loop(settings, build_source(settings, clock), self._sinks, store, self._telemetry, clock)
+        source = build_source(settings, clock)
+        self._sinks = self._build_sinks(source)
+        self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock)
         self._note_reload(good=True)
         self.server.start(self._pages())
         _LOG.info("serving on %s", self.server.url)
@@ -103,8 +105,9 @@ class Service:
         """Read the file again at the next round; safe in a signal handler."""
         self._reload_asked = True
 
-    def _build_sinks(self) -> list[Sink]:
-        context = Context(self._clock, self._telemetry, {"metrics": f"{self.server.url}/metrics"})
+    def _build_sinks(self, source: Source) -> list[Sink]:
+        addresses = {source.name: source.address, "metrics": f"{self.server.url}/metrics"}
+        context = Context(self._clock, self._telemetry, addresses)
         built = [kind.build(getattr(self._settings, name, None), context) for name, kind in sink.discover().items()]
         return [one for one in built if one is not None]
 

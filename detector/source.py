@@ -48,6 +48,11 @@ class Source(ABC):
     def __init__(self, settings: Any, horizon_s: float, clock: Clock) -> None:
         """``settings`` is an instance of the class's ``settings``; samples up to ``horizon_s`` old may be asked for."""
 
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where it reads, for people: without passwords."""
+
     @abstractmethod
     def hosts(self) -> Sequence[Host]:
         """Who can be read now."""

@@ -20,7 +20,8 @@ from detector.sink import Judged
 from detector.verdict import Phase, Verdict
 
 HISTORY_S = 60.0
-TOP = 2.0  # scale of bars: the bound, 1.0, is in the middle
+BOUND = 1.0
+TOP = 2 * BOUND  # scale of bars and sparklines: the bound is in the middle
 MOST_HOSTS = 20
 _MOST_CAUSES = 6
 _WIDTH = 30
@@ -146,16 +147,17 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
     if verdict.phase is Phase.LEARNING:
         progress = Text("baseline ").append(bar(verdict.progress, 1.0, 2 * _WIDTH), style="cyan")
         return [title, progress.append(f" {verdict.progress:.0%}{_left(view)}"), cost]
-    score = Text("score    ").append(bar(verdict.score, TOP, _WIDTH), style=_colour(verdict.score))
+    score = Text("score    ").append(bar(verdict.score, TOP, _WIDTH, BOUND), style=_colour(verdict.score))
     score.append(f" {_score(verdict.score)} (bound 1.00)")
     past = Text("last minute  ", style="dim").append(_history(view), style="none")
-    return [title, score, past, *_detectors(verdict), Text(), *_shares(verdict), Text(), _causes(verdict), cost]
+    shares = [Text("what it would be blamed on", style="dim"), *_shares(verdict)]
+    return [title, score, past, *_detectors(verdict), Text(), *shares, Text(), _causes(verdict), Text(), cost]
 
 
 def _detectors(verdict: Verdict) -> list[RenderableType]:
     rows: list[RenderableType] = []
     for name, score in verdict.detectors.items():
-        row = Text(f"  {name:<10} ", style="dim").append(bar(score, TOP, _WIDTH // 2), style=_colour(score))
+        row = Text(f"  {name:<10} ", style="dim").append(bar(score, TOP, _WIDTH // 2, BOUND), style=_colour(score))
         rows.append(row.append(f" {_score(score)}"))
     rows.append(Text(f"  {verdict.agreement} of {len(verdict.detectors)} exceed their own bound", style="dim"))
     return rows
@@ -207,7 +209,7 @@ def _score(score: float) -> str:
 
 
 def _colour(score: float) -> str:
-    return "red" if score > 1.0 else "yellow" if score > 0.7 else "green"
+    return "red" if score > BOUND else "yellow" if score > 0.7 else "green"
 
 
 def _or(value: float, other: float) -> float:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from catalog.series import parse_series
 from detector.buffer import Buffer, Columns
 from detector.clock import Clock
-from detector.fetch import Fetcher, FetchError
+from detector.fetch import Fetcher, FetchError, without_password
 from detector.frame import Floats, Frame
 from detector.samples import Header, SamplesError, decode
 from detector.section import Duration, Section, Texts, Url, check_url
@@ -23,6 +23,7 @@ from detector.source import Host, Source, SourceError
 _TARGET = re.compile(r"(?:(?P<instance>[^=/\s]+)=)?(?P<url>\S+)")
 _LARGEST_BYTES = 256 << 20
 _SCHEMAS_KEPT = 16
+_SHOWN = 3
 _COMPLETE = 0.9  # a time is complete once the next sample, an interval after the newest, must lie behind it
 
 _LOG = logging.getLogger(__name__)
@@ -106,6 +107,12 @@ class ExporterSource(Source):
             for instance, url in map(_split_target, settings.targets)
         }
 
+    @property
+    def address(self) -> str:
+        """See ``Source``."""
+        urls = [without_password(target.url) for target in self._targets.values()]
+        return ", ".join(urls[:_SHOWN]) + (f" and {len(urls) - _SHOWN} more" if len(urls) > _SHOWN else "")
+
     def hosts(self) -> Sequence[Host]:
         """See ``Source``."""
         return list(self._targets)
@@ -140,7 +147,7 @@ class ExporterSource(Source):
     def _poll(self, target: _Target) -> None:
         header, body = self._ask(target)
         if header.boot != target.boot and target.boot:
-            _LOG.info("exporter %s was restarted: its samples start over", target.url)
+            _LOG.info("exporter %s was restarted: its samples start over", without_password(target.url))
             target.start_over(header.boot)
             header, body = self._ask(target)
         target.boot = header.boot
@@ -153,12 +160,13 @@ class ExporterSource(Source):
     def _ask(self, target: _Target) -> tuple[Header, list[tuple[Floats, Floats]]]:
         """Header and tables since the newest sample; keeps the schemas that came along."""
         url = f"{target.url}/api/v1/samples"
+        shown = without_password(url)
         parameters = {"since": repr(target.since_s()), "schemas": ",".join(target.columns)}
         try:
             asked_s = self._clock.elapsed_s()
             status, body = self._fetcher.get(url, parameters)
             if status != 200:
-                raise SourceError(f"{url}: status {status}: {body[:200].decode(errors='replace').strip()}")
+                raise SourceError(f"{shown}: status {status}: {body[:200].decode(errors='replace').strip()}")
             header, tables = decode(body, {name: len(columns) for name, columns in target.columns.items()})
             for segment in header.segments:
                 if segment.columns is not None:
@@ -166,6 +174,6 @@ class ExporterSource(Source):
         except FetchError as error:
             raise SourceError(str(error)) from error
         except (SamplesError, ValueError) as error:
-            raise SourceError(f"{url}: {error}") from error
+            raise SourceError(f"{shown}: {error}") from error
         target.ahead_s = header.now_s - (asked_s + self._clock.elapsed_s()) / 2
         return header, tables

@@ -31,6 +31,7 @@ from detector.frame import Floats, Frame
 from detector.section import Duration, Section, Url
 from detector.source import Host, Source, SourceError
 
+_PATH = "/api/v1/query"
 _LARGEST_BYTES = 1 << 30
 _LEAST_MARGIN = 0.1  # of the interval: jitter of scrapes
 _LEAST_MARGIN_S = 0.15  # how far the age of samples at a scrape varies where they are taken every 100 ms
@@ -92,12 +93,17 @@ class PrometheusSource(Source):
 
     def __init__(self, settings: PrometheusSettings, horizon_s: float, clock: Clock) -> None:
         self._clock = clock
-        self._url = f"{settings.url}/api/v1/query"
+        self._url = settings.url + _PATH
         self._job = settings.job
         self._horizon_s = horizon_s
         self._fetcher = Fetcher(settings.timeout_s, _LARGEST_BYTES)
         self._records: dict[Host, _Record] = {}
         self._ahead_s = math.nan
+
+    @property
+    def address(self) -> str:
+        """See ``Source``."""
+        return without_password(self._url.removesuffix(_PATH))
 
     def hosts(self) -> Sequence[Host]:
         """See ``Source``: whoever has a recent sample of the family that every exporter has."""

@@ -66,6 +66,10 @@ class MadeSource(Source):
         self.shift_s = 0.0
         self.closed = False
 
+    @property
+    def address(self) -> str:
+        return "nowhere"
+
     def hosts(self) -> Sequence[Host]:
         if self.down:
             raise SourceError(self.down)

@@ -42,6 +42,13 @@ def test_host_is_called_by_its_address_unless_named(exporter: ScriptedExporter) 
     assert source_of(exporter, targets=[f"web01:17720={exporter.url}"], job="edge")[1] == Host("web01:17720", "edge")
 
 
+def test_many_targets_are_told_in_short(exporter: ScriptedExporter) -> None:
+    source, _ = source_of(exporter)
+    assert source.address == exporter.url
+    parsed = ExporterSettings(targets=tuple(f"http://10.0.0.{number}:17720" for number in range(9)))
+    assert ExporterSource(parsed, 600.0, SteppedClock()).address.endswith("http://10.0.0.2:17720 and 6 more")
+
+
 def test_tiers_lie_on_one_time_axis(exporter: ScriptedExporter) -> None:
     source, host = source_of(exporter)
     assert source.newest_s(host) == pytest.approx(3.0 + 0.09)

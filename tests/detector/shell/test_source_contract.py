@@ -77,6 +77,15 @@ def test_host_is_known_by_instance_and_job(read: tuple[Source, Host], stack: Sta
 
 
 @every_source
+def test_address_is_told_without_password(kind: type[Source]) -> None:
+    url = "http://me:s3cret@10.0.0.1:80"
+    given: dict[str, object] = {
+        key: [url] if isinstance(value, list) else url for key, value in NOWHERE[kind.name].items()
+    }
+    assert opened(kind, given).address == "http://10.0.0.1:80"
+
+
+@every_source
 def test_defaults_need_no_settings(kind: type[Source]) -> None:
     assert kind.settings() is not None
     assert kind.grace_s >= 0
