@@ -2,7 +2,8 @@
 
     python -m bench.overhead --seconds 60 --json
 
-Rounds of both alternate, so that whatever else the machine does meets both alike; medians over the rounds count.
+Both run and are scraped at the same time, so that whatever else the machine does meets both alike, in several rounds of
+which the medians count: what the same work costs on a virtual machine changes severalfold within minutes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import ceil, floor
 from pathlib import Path
 from statistics import median
@@ -67,28 +69,29 @@ def _scrape_cpu_s(exporter: Watched, seconds: float) -> float:
 
 
 def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
-    """All figures, with about ``seconds`` of measuring each program under its load."""
-    part_s, ours, theirs, scrapes, late_s = seconds / rounds, [], [], [], []
+    """All figures, from ``seconds`` under load in so many rounds, and as much again for the cost of a scrape."""
+    part_s, loads, scrapes, late_s = seconds / rounds, [], [], []
     flags = (f"--profile={profile}", "--sample.interval=100ms", "--ring.duration=1h")
     with (
         start_exporter(folder, *flags) as exporter_server,
         start_node_exporter(folder, *_NODE_FLAGS) as node_server,
         Watched(exporter_server) as exporter,
         Watched(node_server) as node,
+        ThreadPoolExecutor(1) as beside,
     ):
         wait_until(lambda: b'{tier="slow"}' in exporter.get("/metrics"), READY_LIMIT_S, "a slow sample")
         first_s = newest_s = _fast_times_s(exporter, 0.0)[0]
         at_rate(1.0, 10.0, lambda: node.get("/metrics"))
         for _ in range(rounds):
             newest_s = _fast_times_s(exporter, newest_s)[-1]
-            ours.append(exporter.load(part_s, 1.0))
+            theirs = beside.submit(node.load, part_s, 10.0)
+            loads.append((exporter.load(part_s, 1.0), theirs.result()))
             late_s += lateness_s(_fast_times_s(exporter, newest_s), first_s, _INTERVAL_S)
-            theirs.append(node.load(part_s, 10.0))
             scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
         values, families = exposed(exporter.get("/metrics"))
         node_values, _ = exposed(node.get("/metrics"))
         rss_bytes = exporter.rss_bytes()
-    core, node_core = median(ours), median(theirs)
+    core, node_core = (median(shares) for shares in zip(*loads, strict=True))
     return {
         "values": values,
         "families": families,
@@ -105,9 +108,9 @@ def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(description="CPU of the exporter next to node_exporter, live.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="time under load for each program")
+    parser.add_argument("--seconds", type=float, default=60.0, help="time under load")
     parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.CORE)
-    parser.add_argument("--rounds", type=int, default=3, help="the median of so many rounds counts")
+    parser.add_argument("--rounds", type=int, default=6, help="the median of so many rounds counts")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
