@@ -12,17 +12,17 @@ import numpy as np
 
 from catalog.family import Subsystem
 from catalog.signal import JUDGED_SUBSYSTEMS, Role
-from detector.channels import Channel
 from detector.features import Feature, from_scale
 from detector.frame import Floats
 from detector.pruning import Groups
 from detector.verdict import Cause
 
 ROLE_WEIGHT = {Role.UTILISATION: 0.5, Role.SATURATION: 1.0, Role.ERROR: 1.0, Role.STATE: 1.0}
-# Whatever the other subsystems do costs the CPU time: its load is a cause only where nothing else moved.
-CPU_LOAD_WEIGHT = 0.5
+# Whatever the other subsystems do costs the CPU time: it leads only where nothing else moved as much.
+SUBSYSTEM_WEIGHT = {Subsystem.CPU: 0.5}
 TOP = 3
-LEAST_EVIDENCE = 0.25
+MOST_DEVIATION = 50.0  # beyond, one channel's size says nothing more about who is to blame
+LEAST_EVIDENCE = 1.0
 LEADING_SHARE = 0.35  # below this nothing leads
 UNKNOWN = "unknown"
 
@@ -33,14 +33,9 @@ def contrast(size: Floats, before: Floats) -> Floats:
 
 
 def weighted(size: Floats, features: Sequence[Feature]) -> Floats:
-    """Evidence [N, F]: the logarithm of deviations [N, F] by the weight of their signal's role."""
-    weights: Floats = np.array([_weight(feature.channel) for feature in features])
-    return np.log1p(size) * weights
-
-
-def _weight(channel: Channel) -> float:
-    load = channel.subsystem == Subsystem.CPU and channel.role in (Role.UTILISATION, Role.SATURATION)
-    return ROLE_WEIGHT[channel.role] * (CPU_LOAD_WEIGHT if load else 1.0)
+    """Evidence [N, F]: deviations [N, F], up to a limit, by the weight of their signal's role."""
+    weights: Floats = np.array([ROLE_WEIGHT[feature.channel.role] for feature in features])
+    return np.minimum(size, MOST_DEVIATION) * weights
 
 
 def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
@@ -60,7 +55,8 @@ def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
 
 def shares(evidence: Floats, usual: Floats) -> dict[str, float]:
     """Share of each subsystem from evidence [G] over its usual size [G]; they sum to 1, even where there is none."""
-    relative = np.maximum(evidence / usual, 0.0) ** 2
+    weights: Floats = np.array([SUBSYSTEM_WEIGHT.get(Subsystem(name), 1.0) for name in JUDGED_SUBSYSTEMS])
+    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2
     total = float(relative.sum())
     parts = relative / total if total > 0 else np.full(len(relative), 1.0 / len(relative))
     return {subsystem: float(part) for subsystem, part in zip(JUDGED_SUBSYSTEMS, parts, strict=True)}

@@ -21,7 +21,7 @@ def _mode(mode: str, meaning: str) -> Signal:
         f"Share of CPU time spent {meaning}.",
         mean(rate(cpu.SECONDS, mode=mode), "cpu", "mode"),
         "ratio",
-        floor=0.05,
+        floor=0.03,
         scale=Scale.LINEAR,
     )
 
@@ -88,7 +88,7 @@ SIGNALS: tuple[Signal, ...] = (
         "Share of time in each idle state.",
         mean(rate(cpu.IDLE_STATE_SECONDS), "cpu"),
         "ratio",
-        floor=0.05,
+        floor=0.03,
         scale=Scale.LINEAR,
     ),
     _utilisation(
@@ -105,7 +105,7 @@ SIGNALS: tuple[Signal, ...] = (
         "Share of time in which some task waited for a CPU.",
         total(rate(host.PRESSURE_WAITING_SECONDS, resource="cpu"), "resource"),
         "ratio",
-        floor=0.05,
+        floor=0.03,
         scale=Scale.LINEAR,
     ),
     _saturation(

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.signal import JUDGED_SUBSYSTEMS, Role
-from detector.attribution import ROLE_WEIGHT, UNKNOWN, by_subsystem, causes, contrast, leading, shares, weighted
+from detector.attribution import (
+    MOST_DEVIATION,
+    ROLE_WEIGHT,
+    UNKNOWN,
+    by_subsystem,
+    causes,
+    contrast,
+    leading,
+    shares,
+    weighted,
+)
 from detector.features import Feature
 from detector.pruning import Groups
 from tests.detector import naive
@@ -27,15 +37,20 @@ def test_utilisation_weighs_less_than_what_is_specific() -> None:
     features = tuple(Feature(channel(role=role, subsystem="memory"), "mean") for role in Role)
     evidence = dict(zip(Role, weighted(np.full((1, 4), 9.0), features)[0], strict=True))
     assert evidence[Role.UTILISATION] < min(evidence[role] for role in Role if role is not Role.UTILISATION)
-    assert np.allclose([evidence[role] for role in Role], [np.log(10.0) * ROLE_WEIGHT[role] for role in Role])
+    assert np.allclose([evidence[role] for role in Role], [9.0 * ROLE_WEIGHT[role] for role in Role])
 
 
-def test_load_of_the_cpu_weighs_less_than_what_the_other_subsystems_do() -> None:
-    features = tuple(
-        Feature(channel(role=Role.SATURATION, subsystem=subsystem), "mean") for subsystem in JUDGED_SUBSYSTEMS
-    )
-    evidence = dict(zip(JUDGED_SUBSYSTEMS, weighted(np.full((1, 5), 9.0), features)[0], strict=True))
-    assert evidence["cpu"] < min(size for subsystem, size in evidence.items() if subsystem != "cpu")
+def test_beyond_a_limit_one_channel_says_no_more() -> None:
+    features = plain_features(2)
+    evidence = weighted(np.array([[1e6, 1.0]]), features)[0]
+    assert evidence[0] == MOST_DEVIATION * evidence[1]
+
+
+def test_the_cpu_leads_only_where_nothing_else_moved_as_much() -> None:
+    by_share = shares(np.full(len(JUDGED_SUBSYSTEMS), 5.0), np.ones(len(JUDGED_SUBSYSTEMS)))
+    assert by_share["cpu"] < min(share for subsystem, share in by_share.items() if subsystem != "cpu")
+    alone = shares(np.array([5.0, 0.0, 0.0, 0.0, 0.0]), np.ones(len(JUDGED_SUBSYSTEMS)))
+    assert alone["cpu"] == 1.0
 
 
 def test_evidence_of_a_subsystem_is_that_of_its_strongest_channels() -> None:
@@ -70,9 +85,9 @@ def test_shares_sum_to_one_and_are_none_of_them_negative(evidence: list[float], 
 
 
 def test_subsystem_that_is_usually_restless_needs_more_evidence() -> None:
-    found = shares(np.array([4.0, 0.0, 4.0, 0.0, 0.0]), np.array([1.0, 1.0, 4.0, 1.0, 1.0]))
-    assert found["cpu"] > 5 * found["memory"]
-    assert leading(found) == "cpu"
+    found = shares(np.array([0.0, 0.0, 4.0, 0.0, 4.0]), np.array([1.0, 1.0, 4.0, 1.0, 1.0]))
+    assert found["storage"] > 5 * found["memory"]
+    assert leading(found) == "storage"
 
 
 @pytest.mark.parametrize("evidence", [[0.0] * 5, [1.0] * 5, [1.0, 0.0, 1.0, 1.0, 0.9]])
