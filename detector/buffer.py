@@ -53,7 +53,7 @@ class Buffer:
                 times_s, finite = np.concatenate([last.times_s, times_s]), np.concatenate([last.values, finite])
             # A copy, as what comes in is a view of a whole answer.
             chunks.append(_Chunk(times_s.copy(), finite, columns))
-        self._forget()
+        self.forget(self.newest_s() - self._keep_s)
 
     def newest_s(self, lane: str | None = None) -> float:
         """Time of the newest sample, of one lane or of all; NaN without any."""
@@ -93,10 +93,10 @@ class Buffer:
             self._layout_of = key
         return self._layout
 
-    def _forget(self) -> None:
-        limit_s = self.newest_s() - self._keep_s
+    def forget(self, before_s: float) -> None:
+        """Give up samples that are older, as far as whole chunks are; each lane keeps its newest."""
         for chunks in self._lanes.values():
-            while len(chunks) > 1 and chunks[0].times_s[-1] < limit_s:
+            while len(chunks) > 1 and chunks[0].times_s[-1] < before_s:
                 chunks.popleft()
 
 

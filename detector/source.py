@@ -18,6 +18,8 @@ from detector.clock import Clock
 from detector.frame import Frame
 from detector.section import Section
 
+KEPT_S = 60.0  # before the start of a read, for the next one
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Host:
@@ -78,7 +80,10 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, host: Host, start_s: float, end_s: float) -> Frame:
-        """The samples in (start_s, end_s]; repeats of a slower tier are masked, series without samples are NaN."""
+        """The samples in (start_s, end_s]; repeats of a slower tier are masked, series without samples are NaN.
+
+        Who reads goes forward in time: what lies more than a minute before ``start_s`` may be gone afterwards.
+        """
 
     def close(self) -> None:  # noqa: B027 - optional to override
         """Give back connections."""

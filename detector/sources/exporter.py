@@ -18,7 +18,7 @@ from detector.fetch import Fetcher, FetchError, without_password
 from detector.frame import Floats, Frame
 from detector.samples import Header, SamplesError, decode
 from detector.section import Duration, Section, Texts, Url, check_url
-from detector.source import Host, Source, SourceError
+from detector.source import KEPT_S, Host, Source, SourceError
 
 _TARGET = re.compile(r"(?:(?P<instance>[^=/\s]+)=)?(?P<url>\S+)")
 _LARGEST_BYTES = 256 << 20
@@ -138,7 +138,9 @@ class ExporterSource(Source):
 
     def read(self, host: Host, start_s: float, end_s: float) -> Frame:
         """See ``Source``; from what was polled last."""
-        return self._targets[host].buffer.frame(host.instance, start_s, end_s)
+        buffer = self._targets[host].buffer
+        buffer.forget(start_s - KEPT_S)
+        return buffer.frame(host.instance, start_s, end_s)
 
     def close(self) -> None:
         """See ``Source``."""

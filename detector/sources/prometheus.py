@@ -29,7 +29,7 @@ from detector.clock import Clock
 from detector.fetch import Fetcher, FetchError, without_password
 from detector.frame import Floats, Frame
 from detector.section import Duration, Section, Url
-from detector.source import Host, Source, SourceError
+from detector.source import KEPT_S, Host, Source, SourceError
 
 _PATH = "/api/v1/query"
 _LARGEST_BYTES = 1 << 30
@@ -152,7 +152,10 @@ class PrometheusSource(Source):
             first_s = last_s = start_s - spare_s
         if until_s > last_s:
             self._extend(host, record, last_s - spare_s, until_s)
-            record.covered_s = (first_s, until_s)
+            last_s = until_s
+        first_s = max(first_s, start_s - spare_s - KEPT_S)
+        record.covered_s = (first_s, last_s)
+        record.buffer.forget(first_s)
         return record.buffer.frame(host.instance, start_s, end_s)
 
     def close(self) -> None:

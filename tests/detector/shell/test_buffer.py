@@ -90,6 +90,18 @@ def test_memory_is_bounded_in_time() -> None:
     assert len(buffer.frame("h", 0, 1000).times_s) < 200
 
 
+def test_forgetting_leaves_what_is_newer_and_the_newest_of_each_lane() -> None:
+    buffer = Buffer(1e9)
+    add(buffer, "slow", (C,), 1)
+    for start in range(0, 1000, 100):
+        add(buffer, "fast", (A,), *range(start, start + 100))
+    buffer.forget(900)
+    frame = buffer.frame("h", 0, 1000)
+    assert set(frame.times_s[1:]) >= set(range(900, 1000))
+    assert len(frame.times_s) < 202
+    assert frame.times_s[0] == 1
+
+
 def test_empty_buffer_gives_an_empty_frame() -> None:
     buffer = Buffer(10)
     frame = buffer.frame("h", 0, 9)

@@ -216,6 +216,33 @@ def test_victoria_metrics_is_read_alike(tmp_path: Path) -> None:
     assert len(set(np.round(times_s - values / RATE, 2))) == 1
 
 
+def test_rare_scrapes_are_not_read_twice() -> None:
+    scrapes_s = [1_800_000_000.0 + 60 * number for number in range(40)]
+
+    def answer(path: str, parameters: dict[str, str]) -> Answer:
+        query = parameters["query"]
+        labels: dict[str, str] = {"instance": "h:1", "job": "j"}
+        if query.startswith("timestamp("):
+            result: list[Any] = [{"metric": labels, "value": [scrapes_s[-1], str(scrapes_s[-1])]}]
+        else:
+            end_s = float(parameters.get("time", scrapes_s[-1]))
+            start_s = end_s - float(query.rpartition("[")[2].rstrip("s]"))
+            values = [[time_s, "1"] for time_s in scrapes_s if start_s < time_s <= end_s]
+            result = [{"metric": {"__name__": FAST.name, **labels}, "values": values}]
+        return 200, json.dumps({"status": "success", "data": {"result": result}}).encode()
+
+    with Scripted(answer) as server:
+        source = PrometheusSource(PrometheusSettings(url=server.url), 3600.0, SystemClock())
+        (host,) = source.hosts()
+        assert source.newest_s(host) == pytest.approx(scrapes_s[-1] + 54)
+        before = len(server.asked)
+        frames = [source.read(host, end_s - 300, end_s) for end_s in scrapes_s[10:30]]
+        spans_s = [float(asked["query"].rpartition("[")[2].rstrip("s]")) for asked in server.asked[before:]]
+        source.close()
+    assert [len(frame.times_s) for frame in frames] == [5] * 20
+    assert max(spans_s[1:]) <= 180
+
+
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
