@@ -40,6 +40,8 @@ def duration(seconds: float) -> str:
     >>> duration(7.2), duration(95), duration(7260)
     ('7 s', '1 min 35 s', '2 h 1 min')
     """
+    if not math.isfinite(seconds):
+        return "–"
     total = max(0, round(seconds))
     if total < 60:
         return f"{total} s"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from detector.options import ALARM, COMMANDS, FAILED, GOOD, USAGE
 from detector.section import Section
 from detector.settings import ENVIRONMENT_PREFIX, TABLE, Setting, walk
 
@@ -18,10 +19,20 @@ DOCUMENT = ROOT / "docs" / "configuration.md"
 EXAMPLE = ROOT / "deploy" / "detector.example.yml"
 _WIDTH = 110
 
+_COMMAND_ROWS = "\n".join(f"| `hostpulse-detector {name}` | {about} |" for name, about in COMMANDS.items())
+
 _INTRODUCTION = f"""\
 # Configuration of the detector
 
 Rendered by `python -m detector.reference` from the settings table in `detector/settings.py`; do not edit.
+
+| command | |
+| --- | --- |
+{_COMMAND_ROWS}
+
+Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} wrong flag or setting; {ALARM} (`once`
+only) a host has an open episode. SIGTERM and Ctrl-C save the models and end the program; SIGHUP has the file read
+again.
 
 Every setting can be given in three ways. A flag beats an environment variable, that beats the file, that beats the
 default.

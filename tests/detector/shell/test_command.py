@@ -124,6 +124,13 @@ def test_once_without_a_source_ends_with_one_and_a_line() -> None:
     assert "127.0.0.1:1" in done.stderr
 
 
+def test_messages_may_be_json() -> None:
+    done = run("once", "--source.exporter.targets=http://127.0.0.1:1", "--log.format=json")
+    first = json.loads(done.stderr.splitlines()[0])
+    assert (first["level"], first["message"]) == ("info", "127.0.0.1:1 is there")
+    assert first["time"].endswith("+00:00")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_program_ends_soon_when_told_to(number: signal.Signals, exporter: Server, tmp_path: Path) -> None:
     with start_detector(tmp_path, targets(exporter), "--state.directory=") as detector:
