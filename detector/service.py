@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from catalog import outputs
 from detector import logs, schedule, sink
 from detector import source as sources
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
+from detector.detectors.registry import registered
 from detector.loop import Loop
 from detector.options import Options
 from detector.pipeline import Judge
@@ -72,6 +75,8 @@ class Service:
 
     def __init__(self, options: Options, settings: Settings, environment: Mapping[str, str], clock: Clock) -> None:
         """Raises StartError."""
+        registered()  # seconds of imports, which beside the first fit would hold up the scoring of every host
+        threadpool_limits(1)  # on matrices of this size more threads only wait for each other
         self._options, self._settings, self._environment, self._clock = options, settings, environment, clock
         self._watcher = Watcher(options.file) if options.file else None
         self._checked_s = clock.elapsed_s()

@@ -11,10 +11,10 @@ from tests.tree import PRODUCT, ROOT, Source, product
 
 OUTSIDE = {
     "catalog": set[str](),
-    "exporter": {"catalog", "psutil", "pynvml", "tornado"},
+    "exporter": {"catalog", "psutil", "tornado"},
     "detector": {
-        *("catalog", "numpy", "orjson", "pandas", "prometheus_client", "psutil", "pydantic", "pydantic_core"),
-        *("requests", "rich", "sklearn", "tornado", "urllib3", "yaml"),
+        *("catalog", "numpy", "orjson", "prometheus_client", "psutil", "pydantic", "pydantic_core"),
+        *("requests", "rich", "sklearn", "threadpoolctl", "tornado", "urllib3", "yaml"),
     },
 }
 CORE = "detector.pipeline"
@@ -32,7 +32,7 @@ IMPURE = {
     "asyncio",
     "secrets",
 }
-HEAVY = ("numpy", "pandas", "sklearn", "requests", "pydantic", "prometheus_client")
+HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client")
 
 
 def _outside(source: Source) -> set[str]:
