@@ -14,6 +14,7 @@ from pathlib import Path
 from catalog import FAMILIES, SIGNALS
 from catalog.family import Alias, Family, Subsystem, Unit
 from catalog.signal import Signal
+from deploy.detector_page import detector_example, detector_page
 from deploy.exporter_page import exporter_page
 from deploy.grafana.build import host_board
 
@@ -102,6 +103,8 @@ def metrics_page() -> str:
 
 
 RENDERED: Mapping[str, Callable[[], str]] = {
+    "docs/configuration.md": detector_page,
+    "deploy/detector.example.yml": detector_example,
     "docs/exporter.md": exporter_page,
     "docs/metrics.md": metrics_page,
     "deploy/grafana/dashboards/hostpulse-host.json": host_board,

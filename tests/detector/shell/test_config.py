@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector import reference
+from deploy.detector_page import detector_example, detector_page
 from detector.config import ConfigError, Watcher, load
 from detector.options import parse
 from detector.section import format_duration, parse_duration
 from detector.settings import TABLE, Settings, walk
+from tests.tree import ROOT
 
 
 @pytest.fixture
@@ -156,14 +157,15 @@ def test_text_that_is_no_duration_is_refused(text: str) -> None:
         parse_duration(text)
 
 
-def test_example_file_is_fresh_and_holds_the_defaults() -> None:
-    assert reference.EXAMPLE.read_text() == reference.example(), "run python -m detector.reference"
-    assert load(reference.EXAMPLE, {}, {}) == load(None, {}, {})
+def test_example_file_holds_the_defaults() -> None:
+    example = ROOT / "deploy" / "detector.example.yml"
+    assert example.read_text() == detector_example(), "run python -m deploy.render"
+    assert load(example, {}, {}) == load(None, {}, {})
 
 
-def test_document_is_fresh_and_names_every_setting() -> None:
-    text = reference.DOCUMENT.read_text()
-    assert text == reference.document(), "run python -m detector.reference"
+def test_document_names_every_setting() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    assert text == detector_page(), "run python -m deploy.render"
     assert [setting.key for setting in walk() if f"`{setting.key}`" not in text] == []
 
 

@@ -1,22 +1,15 @@
-"""Renders ``docs/configuration.md`` and ``deploy/detector.example.yml`` from the settings table.
-
-``python -m detector.reference`` writes both.
-"""
+"""The page about the detector's configuration and the example file, from the settings table."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 
 from detector.options import ALARM, COMMANDS, FAILED, GOOD, USAGE
 from detector.section import Section
 from detector.settings import ENVIRONMENT_PREFIX, TABLE, Setting, walk
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCUMENT = ROOT / "docs" / "configuration.md"
-EXAMPLE = ROOT / "deploy" / "detector.example.yml"
 _WIDTH = 110
 
 _COMMAND_ROWS = "\n".join(f"| `hostpulse-detector {name}` | {about} |" for name, about in COMMANDS.items())
@@ -24,7 +17,7 @@ _COMMAND_ROWS = "\n".join(f"| `hostpulse-detector {name}` | {about} |" for name,
 _INTRODUCTION = f"""\
 # Configuration of the detector
 
-Rendered by `python -m detector.reference` from the settings table in `detector/settings.py`; do not edit.
+Rendered by `python -m deploy.render` from the settings table in `detector/settings.py`; do not edit.
 
 | command | |
 | --- | --- |
@@ -56,8 +49,8 @@ read at the start only.
 """
 
 
-def document() -> str:
-    """The text of the document."""
+def detector_page() -> str:
+    """The text of ``docs/configuration.md``."""
     parts = [_INTRODUCTION]
     for path, settings in groupby(walk(), key=lambda setting: setting.path[:-1]):
         rows = list(settings)
@@ -75,8 +68,8 @@ def _row(setting: Setting) -> str:
     return f"| `{setting.key}` | {default} | {allowed} | {setting.field.description} |\n"
 
 
-def example() -> str:
-    """The text of the example file: every key with its default."""
+def detector_example() -> str:
+    """The text of ``deploy/detector.example.yml``: every key with its default."""
     head = "# Every setting of the detector with its default. docs/configuration.md has the same as a table."
     return "\n".join([head, *_keys(TABLE, (), 0), ""])
 
@@ -113,8 +106,3 @@ def _scalar(setting: Setting) -> str:
         return "[" + ", ".join(f'"{item}"' for item in setting.default.split(",") if item) + "]"
     plain = setting.default and setting.kind not in ("text", "URL")
     return setting.default if plain else f'"{setting.default}"'
-
-
-if __name__ == "__main__":
-    DOCUMENT.write_text(document(), encoding="utf-8")
-    EXAMPLE.write_text(example(), encoding="utf-8")
