@@ -28,7 +28,7 @@ from detector.watch import Batch, Watch, read
 
 _READERS = 8
 _PATIENCE_STRIDES = 0.5  # how long a round waits for a host that is slow to read
-_BUDGET_STRIDES = 0.5  # how long a round may judge windows of one host that is behind
+_BUDGET_STRIDES = 0.5  # how long a round may judge windows of hosts that are behind
 _SILENCE_S, _SILENCE_STRIDES = 10.0, 5
 _ABSENT_S = 3600.0  # how long the model of a host that left is kept in memory
 _LAST_SAVES_S, _LAST_READS_S, _LAST_FIT_S = 1.5, 0.4, 0.1
@@ -106,9 +106,11 @@ class Loop:
         for watch in self._watches.values():
             if watch.idle and watch.wake_s <= self.beat_s:
                 watch.reading_since_s = self.beat_s
-                watch.reading = self._readers.submit(read, watch, self._source, self._keeper.store, self._settings)
+                watch.reading = self._readers.submit(self._read, watch, self._source)
         for watch in self._as_read():
             self._take_batch(watch)
+            if self._stopped():
+                return
         for watch in self._watches.values():
             self._check_silence(watch)
         self._telemetry.set(outputs.HOSTS, len(self._watches))
@@ -159,11 +161,11 @@ class Loop:
         self._update_hosts(found)
 
     def _update_hosts(self, found: Iterable[Host]) -> None:
-        for host in set(found) - self._watches.keys():
+        for host in sorted(set(found) - self._watches.keys()):
             absent = self._absent.pop(host, None)
             self._watches[host] = absent[0] if absent else Watch(host, HostState.new(host.instance))
             _LOG.info("%s is there", host.instance)
-        for host in self._watches.keys() - set(found):
+        for host in sorted(self._watches.keys() - set(found)):
             watch = self._watches.pop(host)
             self._keeper.save(watch)
             self._absent[host] = watch, self.beat_s
@@ -184,13 +186,23 @@ class Loop:
                 return
             yield from [reading[future] for future in done]
 
+    def _read(self, watch: Watch, source: Source) -> Batch:
+        """Read one host, on a reading thread."""
+        begun_s = self._clock.elapsed_s()
+        try:
+            return read(watch, source, self._keeper.store, self._settings)
+        finally:
+            self._telemetry.observe(outputs.READ_DURATION, self._clock.elapsed_s() - begun_s, source.name)
+
+    def _stopped(self) -> bool:
+        """Whether the program is to end: a round of many hosts is not worth finishing then."""
+        return self._clock.wait(0.0)
+
     def _take_batch(self, watch: Watch) -> None:
         """Judge what was read of one host."""
         future, watch.reading = watch.reading, None
         assert future is not None, "a batch that is taken was read"
-        now_s = self._clock.elapsed_s()
-        self._telemetry.observe(outputs.READ_DURATION, now_s - watch.reading_since_s, self._source.name)
-        watch.wake_s = now_s + watch.stride_s(self._settings)
+        watch.wake_s = self._clock.elapsed_s() + watch.stride_s(self._settings)
         try:
             batch = future.result()
             judged = self._judge(watch, batch)
@@ -216,10 +228,12 @@ class Loop:
         judge, frame = watch.judge, batch.frame
         if judge is None or frame is None:
             return 0
-        deadline_s = self._clock.elapsed_s() + judge.stride_s * _BUDGET_STRIDES
+        # Hosts that are behind share the time, so that a round is short and those that are not behind stay so.
+        behind = max(1, sum(other.behind for other in self._watches.values()))
+        deadline_s = self._clock.elapsed_s() + judge.stride_s * _BUDGET_STRIDES / behind
         for count, end_s in enumerate(batch.ends_s):
             begun_s = self._clock.elapsed_s()
-            if begun_s > deadline_s:
+            if count and (begun_s > deadline_s or self._stopped()):
                 return count
             part = _cut(frame, end_s - judge.lookback_s, end_s)
             watch.state, verdict = self._judging.step(part, watch.state, end_s, judge)

@@ -372,6 +372,19 @@ def test_loop_is_ready_once_a_host_is_judged() -> None:
     assert bench.loop.unready() == "connection refused"
 
 
+def test_round_is_left_when_the_clock_says_stop() -> None:
+    bench = Bench(hosts=(HOST, OTHER))
+    bench.source.began_s = START_S - 400
+
+    def step(frame: Frame, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
+        bench.clock.stopped = True
+        return scoring_step(frame, state, end_s, judge)
+
+    bench.judging = Judging(step, never_due, counting_fit)
+    bench.new_loop().run()
+    assert len(bench.notebook.judged) == 1
+
+
 def test_loop_ends_when_the_clock_says_stop() -> None:
     bench = Bench()
     bench.clock.stopped = True
