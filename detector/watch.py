@@ -153,7 +153,11 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
 
 
 def _start(watch: Watch, oldest_s: float, complete_s: float) -> None:
-    """Begin with the oldest window there is; learn anew where the host's clock was set back behind what was judged."""
+    """Choose the first window; learn anew where the host's clock was set back behind what was judged.
+
+    A cold host learns from the past where that fills a whole baseline. A shorter past is left alone: it is mostly the
+    start of the exporter and of this program, which is not how the host usually is.
+    """
     judge = watch.judge
     assert judge is not None, "a watch that starts has a judge"
     if watch.next_number:
@@ -162,7 +166,8 @@ def _start(watch: Watch, oldest_s: float, complete_s: float) -> None:
         )
         watch.state, watch.fit = HostState.new(watch.host.instance), None
     reach_s = schedule.horizon_s(judge.baseline_s, judge.window_s)
+    too_short = watch.state.model is None and oldest_s > complete_s - judge.baseline_s
     watch.next_number = max(
         schedule.first_number(oldest_s, judge.window_s, judge.stride_s),
-        schedule.last_number(complete_s - reach_s, judge.stride_s),
+        schedule.last_number(complete_s - (0.0 if too_short else reach_s), judge.stride_s) + too_short,
     )

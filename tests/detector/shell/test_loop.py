@@ -59,12 +59,21 @@ def test_source_on_another_clock_is_judged_on_its_own() -> None:
     assert max(judged.lag_s for judged in bench.notebook.judged) < 0.2
 
 
-def test_history_of_the_source_is_judged_at_the_start() -> None:
-    bench = Bench()
+def test_history_that_fills_a_baseline_is_judged_at_the_start() -> None:
+    bench = Bench(sections={"baseline": {"duration": "300s"}})
     bench.source.began_s = START_S - 400
     bench.go(5)
-    assert bench.notebook.ends_s() == list(range(-397, 6))[: len(bench.notebook.ends_s())]
-    assert bench.notebook.ends_s()[-1] >= 4
+    ends_s = bench.notebook.ends_s()
+    assert ends_s == list(range(int(ends_s[0]), int(ends_s[-1]) + 1))
+    assert ends_s[0] < -300
+    assert ends_s[-1] >= 4
+
+
+def test_history_too_short_for_a_baseline_is_left_alone() -> None:
+    bench = Bench(sections={"baseline": {"duration": "300s"}})
+    bench.source.began_s = START_S - 200
+    bench.go(5)
+    assert bench.notebook.ends_s()[0] >= 0
 
 
 def test_history_beyond_the_horizon_is_left_out() -> None:
@@ -295,7 +304,7 @@ def test_model_learned_under_other_settings_is_not_used(tmp_path: Path) -> None:
     bench.loop.close()
     bench.sections = {"window": {"duration": "5s"}}
     bench.new_loop()
-    bench.go(1)
+    bench.go(3)
     assert bench.notebook.judged[-1].verdict.phase is Phase.LEARNING
 
 
@@ -357,7 +366,8 @@ def test_other_windows_start_the_model_anew() -> None:
     bench.loop.reconfigure(settings(window={"duration": "6s"}), bench.source, None)
     bench.go(2)
     wide = [judged.verdict for judged in bench.notebook.judged if judged.window_s == 6]
-    assert (wide[0].end_s - START_S, wide[0].phase) == (6, Phase.LEARNING)
+    assert wide[0].end_s - START_S > 20
+    assert wide[0].phase is Phase.LEARNING
 
 
 def test_loop_is_ready_once_a_host_is_judged() -> None:
