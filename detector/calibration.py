@@ -17,7 +17,7 @@ from detector.frame import Floats
 ENOUGH_EXCESSES = 50
 MOST_SHAPE = 0.5
 PROVISIONAL_MARGIN = 1.25
-LEAST_BOUND = 0.9  # normalised scores: the 99th percentile of single windows is 1.0, but five of ten must pass
+LEAST_BOUND = 1.0  # normalised scores: the high end of what single windows usually have is 1.0
 MOST_SCORE = 10.0
 SAMPLE_POINTS = 257
 
@@ -49,10 +49,12 @@ def fit_tail(values: Floats, rate: float, pareto: bool) -> Tail:
     """Tail of ``values`` float64[N] above their ``1 - rate`` quantile."""
     level = float(np.quantile(values, 1.0 - rate))
     excess = np.sort(values[values > level] - level)
-    mean = float(excess.mean()) if len(excess) else 0.0
     least = 1e-3 * max(1.0, abs(level))
     if not pareto or len(excess) < 2:
-        return Tail(level, rate, max(mean, least), 0.0)
+        # The median, since among a dozen excesses one burst sets the mean.
+        middle = float(np.median(excess)) if len(excess) else 0.0
+        return Tail(level, rate, max(middle / np.log(2.0), least), 0.0)
+    mean = float(excess.mean())
     # Second probability weighted moment, with Hosking's plotting positions.
     weight = 1.0 - (np.arange(1, len(excess) + 1) - 0.35) / len(excess)
     second = float((weight * excess).mean())

@@ -11,27 +11,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.frame import Floats
+from detector.high import high
 
 _LEAST_RANGE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """Per detector: ``median`` and ``range`` (99th percentile less median) float64[D] of held-out scores."""
+    """Per detector: ``median`` and ``range`` (high end of the usual less median) float64[D] of held-out scores."""
 
     median: Floats
     range: Floats
 
     def __call__(self, raw: Floats) -> Floats:
-        """Scores [N, D] with the median at 0 and the 99th percentile at 1."""
+        """Scores [N, D] with the median at 0 and the high end of the usual at 1."""
         result: Floats = (raw - self.median) / self.range
         return result
 
 
 def fit_normaliser(held_out: Floats) -> Normaliser:
     """From held-out scores float64[N, D]."""
-    median, high = np.percentile(held_out, [50, 99], axis=0)
-    return Normaliser(median, np.maximum(high - median, _LEAST_RANGE))
+    median = np.median(held_out, axis=0)
+    return Normaliser(median, np.maximum(high(held_out) - median, _LEAST_RANGE))
 
 
 def fuse(normalised: Floats, weights: Floats) -> Floats:

@@ -19,6 +19,7 @@ from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Normaliser, fit_normaliser, fuse
+from detector.high import high
 from detector.pruning import Groups, correlations, covered, group_by_correlation
 from detector.scaling import Scaler, fit_scaler
 
@@ -109,7 +110,7 @@ def fit_model(
         for column, detector in enumerate(parts.detectors)
     }
     calibrations[FUSED] = calibrate(fuse(normalised, weights(parts)), runs, maxima, per_day, budget)
-    usual = np.maximum(np.percentile(evidence, 99, axis=0), attribution.LEAST_EVIDENCE)
+    usual = np.maximum(high(evidence), attribution.LEAST_EVIDENCE)
     names = tuple(str(feature) for feature in features)
     return Model(features, names, parts, normaliser, calibrations, usual, len(x))
 

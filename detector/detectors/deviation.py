@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from detector.detectors.protocol import Detector, Layout, Scores, share_out
 from detector.frame import Floats
+from detector.high import high
 
 TOP = 3
 _LEAST_TYPICAL = 1.0
@@ -20,7 +21,7 @@ _LEAST_TYPICAL = 1.0
 class Deviation(Detector):
     """Per subsystem the mean of its ``TOP`` largest |z| over what is usual for it; the worst subsystem counts.
 
-    ``usual`` float64[G] is the 99th percentile of each subsystem's statistic, so that the one with most features
+    ``usual`` float64[G] is the high end of each subsystem's statistic, so that the one with most features
     does not win by chance.
     """
 
@@ -34,7 +35,7 @@ class Deviation(Detector):
     def fit(cls, z: Floats, layout: Layout) -> Self:
         """See ``Detector``."""
         statistic, _ = _top_means(np.abs(np.nan_to_num(z)), layout)
-        return cls(layout, np.maximum(np.percentile(statistic, 99, axis=0), _LEAST_TYPICAL))
+        return cls(layout, np.maximum(high(statistic), _LEAST_TYPICAL))
 
     def score(self, z: Floats) -> Scores:
         """See ``Detector``."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from detector.detectors.protocol import Detector, Layout, Scores, share_out
 from detector.frame import Floats
+from detector.high import high
 
 EXPLAINED = 0.9  # share of the variance that the subspace holds, at most
 MOST_COMPONENTS = 20
@@ -27,8 +28,8 @@ _LEAST_RESIDUAL = 0.25  # squared spreads
 class Subspace(Detector):
     """A model of the P distinct features by K components.
 
-    ``centre`` float64[P], ``components`` float64[K, P], ``variance`` float64[K]; ``usual`` float64[P]: the 99th
-    percentile of each squared residual; ``reference`` float64[2]: 99th percentiles of T2 and SPE in the baseline.
+    ``centre`` float64[P], ``components`` float64[K, P], ``variance`` float64[K]; ``usual`` float64[P]: the high
+    end of each squared residual; ``reference`` float64[2]: that of T2 and SPE in the baseline.
     """
 
     name: ClassVar[str] = "subspace"
@@ -52,10 +53,10 @@ class Subspace(Detector):
         components = directions[:count]
         scores = (known - centre) @ components.T
         residual = known - centre - scores @ components
-        usual = np.maximum(np.percentile(residual**2, 99, axis=0), _LEAST_RESIDUAL)
+        usual = np.maximum(high(residual**2), _LEAST_RESIDUAL)
         t2 = (scores**2 / variance[:count]).sum(axis=1) if count else np.zeros(len(z))
         spe = (residual**2 / usual).sum(axis=1)
-        reference = np.maximum([np.percentile(t2, 99), np.percentile(spe, 99)], 1e-3)
+        reference = np.maximum(high(np.stack([t2, spe], axis=1)), 1e-3)
         return cls(layout, centre, components, variance[:count], usual, reference)
 
     def statistics(self, z: Floats) -> tuple[Floats, Floats]:

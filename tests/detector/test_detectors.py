@@ -13,6 +13,7 @@ from detector.detectors.forest import ROWS_PER_TREE, SUMMARIES, TREES, Forest, e
 from detector.detectors.protocol import Layout, share_out
 from detector.detectors.subspace import FIT_CLIP, MOST_COMPONENTS, Subspace
 from detector.frame import Floats
+from detector.high import high
 from tests.detector import naive
 from tests.detector.healthy import GROUPS, deviations, layout_of
 
@@ -41,7 +42,7 @@ def test_deviation_is_the_worst_subsystems_mean_of_its_largest(
 ) -> None:
     scores = Deviation.fit(baseline, layout).score(others)
     usual = [
-        max(1.0, naive.percentile([naive.top_mean(np.abs(row[_own(layout, group)]), 3) for row in baseline], 99))
+        max(1.0, float(high(np.array([naive.top_mean(np.abs(row[_own(layout, group)]), 3) for row in baseline]))))
         for group in range(GROUPS)
     ]
     for row, score in zip(others, scores.score, strict=True):
@@ -87,7 +88,7 @@ def test_subspace_score_is_the_mean_logarithm_of_both(baseline: Floats, layout: 
     )
     assert np.allclose(subspace.score(others).score, expected)
     inside, _ = subspace.statistics(baseline)
-    assert np.isclose(np.percentile(inside, 99), subspace.reference[0])
+    assert np.isclose(high(inside), subspace.reference[0])
 
 
 def test_burst_in_the_baseline_does_not_blind_the_subspace(baseline: Floats, layout: Layout) -> None:
