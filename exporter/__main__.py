@@ -9,25 +9,27 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from catalog.family import Profile
-from exporter.capture import capture
+from exporter.capture import capture, replay
 from exporter.collector import Context
 from exporter.engine import Engine, host_of
 from exporter.exposition import Format
+from exporter.host import Host
 from exporter.serving import serve
 from exporter.settings import Settings, SettingsError, add_flags, from_arguments
 from exporter.version import PYTHON, installed
 
 
-def _once(settings: Settings) -> str:
-    engine = Engine(settings)
+def _once(settings: Settings, host: Host) -> str:
+    engine = Engine(settings, host=host)
     engine.sampler.settle()
     return engine.exposition(Format.TEXT).decode()
 
 
-def _list(settings: Settings) -> str:
-    return "".join(_listed(Engine(settings)))
+def _list(settings: Settings, host: Host) -> str:
+    return "".join(_listed(Engine(settings, host=host)))
 
 
 def _listed(engine: Engine) -> Iterator[str]:
@@ -39,17 +41,17 @@ def _listed(engine: Engine) -> Iterator[str]:
         yield from (f"    reads {source}\n" for source in kind.sources)
 
 
-def _capture(settings: Settings) -> str:
+def _capture(_: Settings, host: Host) -> str:
     # A report of a fault in one family may well be explained by a file that only another profile reads.
-    return capture(Context(host_of(settings), Profile.FULL))
+    return capture(Context(host, Profile.FULL))
 
 
-def _version(_: Settings) -> str:
+def _version(_: Settings, __: Host) -> str:
     return f"hostpulse-exporter {installed()} (Python {PYTHON})\n"
 
 
 _SERVE = "serve"
-_WRITERS: Mapping[str, tuple[Callable[[Settings], str], str]] = {
+_WRITERS: Mapping[str, tuple[Callable[[Settings, Host], str], str]] = {
     "once": (_once, "Write one exposition."),
     "list": (_list, "List the collectors: state, reason, families, files read."),
     "capture": (_capture, "Write all that the collectors read, without what identifies the host: for a bug report."),
@@ -70,10 +72,22 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     if command in _WRITERS:
         parser.add_argument("--out", metavar="FILE", type=Path, help="Write there instead of to standard output.")
+        parser.add_argument(
+            "--replay", metavar="FILE", type=Path, help="Read the host of a capture instead of this one."
+        )
     add_flags(parser)
     if command not in listed:
         parser.error(f"no such command: {command!r}; allowed: {', '.join(listed)}")
     return parser
+
+
+def _host(settings: Settings, captured: Path | None, folder: Path) -> Host:
+    if captured is None:
+        return host_of(settings)
+    try:
+        return replay(captured.read_text(encoding="utf-8"), folder)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"--replay={captured}: {error}") from None
 
 
 def _write(text: str, out: Path | None) -> int:
@@ -102,7 +116,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.getLogger("tornado").setLevel(logging.ERROR)
         if command == _SERVE:
             return serve(settings)
-        return _write(_WRITERS[command][0](settings), arguments.out)
+        with TemporaryDirectory(prefix="hostpulse-") as folder:
+            host = _host(settings, arguments.replay, Path(folder))
+            return _write(_WRITERS[command][0](settings, host), arguments.out)
     except SettingsError as error:
         parser.error(str(error))
 

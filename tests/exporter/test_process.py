@@ -190,6 +190,17 @@ def test_capture_goes_to_the_file_that_is_named(tmp_path: Path) -> None:
     assert (failed.returncode, "cannot write to --out=" in failed.stderr) == (1, True)
 
 
+def test_captured_host_is_shown_as_it_was(tmp_path: Path) -> None:
+    capture = ROOT / "tests" / "hosts" / "vm-2cpu.capture"
+    run = _run("once", f"--replay={capture}", "--profile=full", "--collector.disable=build,clock,self")
+    assert (run.returncode, run.stdout) == (0, capture.with_suffix(".prom").read_text(encoding="utf-8"))
+    wrong = tmp_path / "wrong"
+    wrong.write_text("not a capture\n")
+    for file in (wrong, tmp_path / "missing"):
+        failed = _run("list", f"--replay={file}")
+        assert (failed.returncode, f"--replay={file}: " in failed.stderr) == (2, True)
+
+
 def test_version_and_help_go_to_standard_output() -> None:
     assert re.fullmatch(r"hostpulse-exporter \S+ \(Python 3\.\d+\.\d+\S*\)\n", _run("version").stdout)
     shown = _run("--help")
