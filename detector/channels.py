@@ -74,7 +74,11 @@ def rates(times_s: Floats, counters: Floats, longest_s: float) -> Floats:
 
     NaN at a reset, where a counter ran backwards, and after a gap: what happened in it did not happen in this window.
     """
-    change, elapsed_s = differences(times_s, counters)
+    peak = np.fmax.accumulate(counters, axis=0)
+    # What runs back a little catches up again (iowait does, https://docs.kernel.org/filesystems/proc.html): that is no
+    # increase. What falls by more than half was reset.
+    dipped = (counters < peak) & (counters > peak / 2)
+    change, elapsed_s = differences(times_s, np.where(dipped, np.nan, counters))
     return np.where((change >= 0) & (elapsed_s <= longest_s), change, np.nan) / elapsed_s
 
 

@@ -44,7 +44,7 @@ class Deviation(Detector):
         relative = statistic / self.usual
         worst = relative.argmax(axis=1)
         rows = np.arange(len(z))
-        score = np.log1p(relative[rows, worst])
+        score = relative[rows, worst]
         evidence = np.zeros_like(size)
         for group in range(len(self.layout.subsystems)):
             chosen = rows[worst == group]

@@ -69,10 +69,10 @@ class Subspace(Detector):
         return (scores**2 / self.variance).sum(axis=1), residual**2 / self.usual
 
     def score(self, z: Floats) -> Scores:
-        """See ``Detector``; the mean of both statistics' logarithms."""
+        """See ``Detector``; the mean of both as distances, over their references."""
         t2, parts = self.statistics(z)
         spe = parts.sum(axis=1)
-        score = (np.log1p(t2 / self.reference[0]) + np.log1p(spe / self.reference[1])) / 2
+        score = (np.sqrt(t2 / self.reference[0]) + np.sqrt(spe / self.reference[1])) / 2
         evidence = np.zeros(z.shape)
         evidence[:, self.layout.distinct] = parts
         return Scores(score, share_out(score, evidence))

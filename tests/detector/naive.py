@@ -39,8 +39,12 @@ def differences(times_s: Numbers, values: Numbers) -> tuple[list[float], list[fl
 
 
 def rates(times_s: Numbers, counter: Numbers, longest_s: float) -> list[float]:
-    """Increase per second; NaN where the counter fell and over a longer time."""
-    steps = zip(*differences(times_s, counter), strict=True)
+    """Increase per second; NaN where the counter fell and over a longer time. What dips a little is not there."""
+    peak, there = -math.inf, []
+    for value in counter:
+        peak = max(peak, value) if not math.isnan(value) else peak
+        there.append(NAN if peak / 2 < value < peak else value)
+    steps = zip(*differences(times_s, there), strict=True)
     return [change / elapsed if change >= 0 and elapsed <= longest_s else NAN for change, elapsed in steps]
 
 
