@@ -48,7 +48,6 @@ types: $(STAMP)
 
 render: $(STAMP)
 	$(BIN)/python -m deploy.render
-	$(BIN)/python -m detector.reference
 
 test: servers lint types
 	$(BIN)/python -m pytest --durations=15 $(PYTEST_FLAGS)
