@@ -20,7 +20,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_hold(name: str) -> None:
+def test_the_examples_in_docstrings_hold(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
