@@ -19,7 +19,7 @@ from detector.verdict import Cause
 
 ROLE_WEIGHT = {Role.UTILISATION: 0.5, Role.SATURATION: 1.0, Role.ERROR: 1.0, Role.STATE: 1.0}
 # Whatever the other subsystems do costs the CPU time: it leads only where nothing else moved as much.
-SUBSYSTEM_WEIGHT = {Subsystem.CPU: 0.5}
+SUBSYSTEM_WEIGHT = {Subsystem.CPU: 0.4}
 TOP = 3
 MOST_DEVIATION = 50.0  # beyond, one channel's size says nothing more about who is to blame
 LEAST_EVIDENCE = 1.0

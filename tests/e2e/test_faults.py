@@ -38,7 +38,7 @@ def test_an_idle_stressor_raises_nothing(stage: Stage) -> None:
     ("subsystem", "arguments"),
     [
         ("storage", ("--hdd", "1", "--hdd-bytes", "256M", "--temp-path", "{folder}")),
-        ("memory", ("--vm", "2", "--vm-bytes", "2G")),
+        ("memory", ("--vm", "1", "--vm-bytes", "3G")),
         ("cpu", ("--cpu", "1")),
     ],
 )
