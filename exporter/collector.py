@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from catalog import FAMILIES
 from catalog.family import Family, Profile, Tier
@@ -91,7 +91,30 @@ class Collector(ABC):
         """Give back what the constructor opened."""
 
 
-class FileCollector(Collector):
+class PartedCollector(Collector):
+    """A collector that reads in two parts: ``take`` from the kernel at a tick, ``parse`` later.
+
+    What was taken at several ticks is parsed in one go, which costs a fraction of parsing it tick by tick: after a
+    tenth of a second of rest nothing of the program is left in the CPU's caches.
+    """
+
+    @abstractmethod
+    def take(self) -> Any:
+        """What the kernel says now; must not depend on what ``parse`` has seen."""
+
+    @abstractmethod
+    def parse(self, taken: Any, /) -> Sequence[float]:
+        """The values in what was taken, ``series`` bound to their layout; ValueError for another format.
+
+        What is equal to what was parsed before need not be parsed again.
+        """
+
+    def read(self) -> Sequence[float]:
+        """Both parts at once."""
+        return self.parse(self.take())
+
+
+class FileCollector(PartedCollector):
     """A collector of one text file: a subclass says which, and how to parse it."""
 
     path: ClassVar[str]
@@ -102,13 +125,9 @@ class FileCollector(Collector):
             self._file = context.host.hold(self.path)
             self.parse(self._file.read())
 
-    def read(self) -> Sequence[float]:
-        """What ``parse`` makes of the file as it is now."""
-        return self.parse(self._file.read())
-
-    @abstractmethod
-    def parse(self, data: bytes) -> Sequence[float]:
-        """The values in a file's contents, ``series`` bound to their layout; ValueError for another format."""
+    def take(self) -> bytes:
+        """The contents of the file."""
+        return self._file.read()
 
     def close(self) -> None:
         """Close the file."""

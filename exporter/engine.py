@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from exporter.collector import Collector, Context, discover
 from exporter.exposition import Exposition, Format
 from exporter.host import Host
-from exporter.ring import Ring
-from exporter.sampler import Limits, Sampler
+from exporter.ring import Ring, Segment
+from exporter.sampler import Limits, Row, Sampler
 from exporter.settings import Settings, SettingsError
 from exporter.slot import Slot
 from exporter.steady import Clock
@@ -34,14 +34,24 @@ class Engine:
         self.slots = [Slot(kinds[name], context, disabled=name in settings.disabled) for name in sorted(kinds)]
         for slot in self.slots:
             slot.start()
-        self.ring = Ring(settings.ring_duration_s, settings.ring_bytes)
+        self._ring = Ring(settings.ring_duration_s, settings.ring_bytes)
         limits = Limits(settings.interval_s, settings.budget_s, settings.deadline_s)
-        self.sampler = Sampler(self.slots, self.ring, self.tally, self.clock, limits)
+        self.sampler = Sampler(self.slots, self._ring, self.tally, self.clock, limits)
         self._exposition = Exposition({slot.name: slot.kind.families for slot in self.slots})
+
+    def newest(self) -> Sequence[Row]:
+        """The newest row of each tier that has any."""
+        self.sampler.flush()
+        return self._ring.newest()
+
+    def since(self, since_s: float) -> list[Segment]:
+        """All kept rows later than a steady time, by tier and then by age."""
+        self.sampler.flush()
+        return self._ring.since(since_s)
 
     def exposition(self, form: Format, only: frozenset[str] | None = None) -> bytes:
         """The newest values as text, of all collectors or of some."""
-        return self._exposition.render(self.ring.newest(), form, only)
+        return self._exposition.render(self.newest(), form, only)
 
 
 def host_of(settings: Settings) -> Host:

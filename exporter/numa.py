@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from catalog.family import Family
 from catalog.series import Series
-from exporter.collector import Collector, Context, Unavailable, or_unavailable
+from exporter.collector import Context, PartedCollector, Unavailable, or_unavailable
 from exporter.parsing import KeyedWords, ParsedFiles
 
 
-class NodeCollector(Collector):
+class NodeCollector(PartedCollector):
     """A subclass says which file, and what its fields are: ``sources`` is one glob, ``fields`` maps keys to families.
 
     ``factor`` turns the kernel's unit into ours.
@@ -41,9 +41,13 @@ class NodeCollector(Collector):
         node = path.split("/")[-2].removeprefix("node")
         return {key: family(node) for key, family in self.fields.items()}
 
-    def read(self) -> list[float]:
+    def take(self) -> list[bytes]:
+        """The file of each node."""
+        return self._files.take()
+
+    def parse(self, taken: list[bytes]) -> list[float]:
         """The fields of each node."""
-        values = self._files.read()
+        values = self._files.parse(taken)
         self.series = self._files.series
         return values
 

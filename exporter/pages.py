@@ -63,11 +63,11 @@ class Pages:
         clock = self._engine.clock
         now_s = clock.now()
         origin = samples.Origin(self._boot, os.uname().nodename, now_s, clock.wall() - now_s)
-        return Response(samples.encode(self._engine.ring.since(since_s), origin, known), samples.CONTENT_TYPE)
+        return Response(samples.encode(self._engine.since(since_s), origin, known), samples.CONTENT_TYPE)
 
     def _ready(self, _: HTTPServerRequest) -> Response:
         pace = self._engine.tally.paces[Tier.FAST]
-        newest_s = self._engine.ring.newest_s(Tier.FAST)
+        newest_s = next((row[0] for schema, row in self._engine.newest() if schema.tier is Tier.FAST), None)
         if newest_s is None:
             return Response(b"not ready: no sample has been taken yet\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
         age_s = self._engine.clock.now() - newest_s

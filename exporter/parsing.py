@@ -184,11 +184,15 @@ class ParsedFiles:
         self._files = tuple(files)
         self._layout: list[tuple[Series, ...]] = []
 
-    def read(self) -> list[float]:
+    def take(self) -> list[bytes]:
+        """The contents of all files."""
+        return [file.read() for file, _ in self._files]
+
+    def parse(self, taken: list[bytes]) -> list[float]:
         """One value for each of ``series``, which may be a new tuple afterwards."""
         values: list[float] = []
-        for file, parse in self._files:
-            values += parse(file.read())
+        for (_, parse), data in zip(self._files, taken, strict=True):
+            values += parse(data)
         layout = [parse.series for _, parse in self._files]
         if layout != self._layout:
             self._layout = layout

@@ -155,12 +155,6 @@ class Ring:
             last = [runs[-1] for runs in self._runs.values() if runs]
             return [(run.schema, run.newest()) for run in last]
 
-    def newest_s(self, tier: Tier) -> float | None:
-        """The steady time of a tier's newest row, None before its first."""
-        with self._lock:
-            runs = self._runs[tier]
-            return runs[-1].newest()[0] if runs else None
-
     def since(self, since_s: float) -> list[Segment]:
         """All rows later than a time, by tier and then by age."""
         with self._lock:

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import nan
+from threading import Lock
+from typing import Any
 
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.ring import Ring, Schema
-from exporter.slot import Slot
+from exporter.slot import Reading, Slot
 from exporter.steady import Clock
 from exporter.tally import Pace, Tally
 from exporter.worker import Worker
 
 _MEDIUM_S, _SLOW_S = 1.0, 15.0
+_MEDIUM_TICKS_UNPARSED = 2
+_LONGEST_PARSING_S = 0.01
 _LONGEST_SLEEP_S = 0.5
 _SLOWER = {Tier.FAST: Tier.MEDIUM, Tier.MEDIUM: Tier.SLOW}
 _LOG = logging.getLogger("exporter")
@@ -49,7 +52,6 @@ class _Track:
     schema: Schema | None = None
     next_tick: int = 0
     layout: list[tuple[Series, ...]] = field(default_factory=list)
-    layouts: int = -1
 
     def due(self, tick: int) -> bool:
         """Whether the tier is read at this fast tick; counts the tier's own ticks that were missed before."""
@@ -59,49 +61,57 @@ class _Track:
         self.next_tick = (tick // self.every + 1) * self.every
         return True
 
-    def read(self, stamp_s: float, wall_s: float, tally: Tally) -> Row:
-        """A row of what the collectors read now, in this thread."""
-        row = [stamp_s]
-        for slot in self.slots:
-            row += slot.sample(wall_s)
-        self.pace.ticks += 1
-        if self.schema is None or self.layouts != tally.layouts:
-            self.layouts = tally.layouts
-            self._lay_out([slot.series for slot in self.slots])
-        assert self.schema is not None
-        return self.schema, row
-
-    def gather(self, stamp_s: float, readings: Mapping[str, Sequence[float]]) -> Row:
-        """A row of what the worker has read, by collector.
-
-        The layout is taken once: a collector that hung may come back and change its own at any time.
-        """
-        row, layout = [stamp_s], [slot.series for slot in self.slots]
-        for slot, series in zip(self.slots, layout, strict=True):
-            values = readings.get(slot.name, ())
-            row += values if len(values) == len(series) else [nan] * len(series)
-        self.pace.ticks += 1
-        return self._lay_out(layout), row
-
-    def _lay_out(self, layout: list[tuple[Series, ...]]) -> Schema:
+    def row(self, stamp_s: float, readings: Iterable[Reading]) -> Row:
+        """A row of what each of ``slots`` has read."""
+        row, layout = [stamp_s], []
+        for series, values in readings:
+            row += values
+            layout.append(series)
         if self.schema is None or layout != self.layout:
             self.layout = layout
             self.schema = Schema(self.tier, self.pace.interval_s, tuple(chain.from_iterable(layout)))
-        return self.schema
+        return self.schema, row
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    """What one tick has taken, in the order of each track's slots."""
+
+    stamp_s: float
+    wall_s: float
+    takes: Sequence[tuple[_Track, Sequence[Any]]]
+
+    def rows(self) -> list[Row]:
+        """The rows that come of it."""
+        return [
+            track.row(
+                self.stamp_s, [slot.finish(part, self.wall_s) for slot, part in zip(track.slots, taken, strict=True)]
+            )
+            for track, taken in self.takes
+        ]
 
 
 class Sampler:
-    """Drives the collectors: ``tick`` reads what is due, ``run`` calls it on time until ``stop``."""
+    """Drives the collectors: ``tick`` takes what is due, ``run`` calls it on time until ``stop``.
+
+    What was taken is parsed when somebody wants it. A lock keeps ticks and parsing apart, as collectors know of no
+    threads; a tick that had to wait for it is stamped with when it got its turn.
+    """
 
     def __init__(self, slots: Sequence[Slot], ring: Ring, tally: Tally, clock: Clock, limits: Limits) -> None:
         self._ring, self._tally, self._clock, self._limits = ring, tally, clock, limits
         self._worker = Worker(limits.deadline_s, clock.monotonic)
+        self._lock = Lock()
+        self._taken: list[_Tick] = []
+        self._housekeeping_due = False
         self._batch: list[_Track] = []
         self._static_due = True
         self._stopping = False
         self._tracks = {tier: self._track(tier) for tier in Tier}
         self._here = [self._tracks[tier] for tier in _SLOWER]
         self._slow = self._tracks[Tier.SLOW]
+        self._most_unparsed = _MEDIUM_TICKS_UNPARSED * self._tracks[Tier.MEDIUM].every
+        self._may_wait = 1
         self._schemas: list[Schema | None] = [None] * len(self._tracks)
         self._subsystems = {family.name: family.subsystem for slot in slots for family in slot.kind.families}
         for slot in slots:
@@ -136,26 +146,48 @@ class Sampler:
         return not self._stopping
 
     def tick(self, tick: int) -> None:
-        """Read what is due at fast tick number ``tick`` and publish it, all stamped with the same time."""
-        stamp_s, wall_s = self._clock.now(), self._clock.wall()
-        due = [track for track in self._here if tick >= track.next_tick and track.due(tick)]
-        readings = self._worker.finished() if self._batch else None
-        done = [] if readings is None else self._batch
-        for track in chain(due, done):
-            track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with the row it stands for
-        rows = [track.read(stamp_s, wall_s, self._tally) for track in due]
-        if readings is not None:
-            rows += [track.gather(stamp_s, readings) for track in done]
-            self._batch = []
-        self._ring.append(rows)
-        if len(due) > 1 or done:
-            self._housekeep(due)
-        if self._static_due or tick >= self._slow.next_tick:
-            self._start_batch(tick, wall_s)
+        """Take what is due at fast tick number ``tick``, all stamped with the same time; ``flush`` publishes it."""
+        with self._lock:
+            stamp_s, wall_s = self._clock.now(), self._clock.wall()
+            due = [track for track in self._here if tick >= track.next_tick and track.due(tick)]
+            readings = self._worker.finished() if self._batch else None
+            done = [] if readings is None else self._batch
+            for track in chain(due, done):
+                track.pace.ticks += 1
+                track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with what it dates
+            takes = [(track, [slot.take(wall_s) for slot in track.slots]) for track in due]
+            if readings is not None:
+                takes += [(track, [readings.get(slot.name) or slot.gap for slot in track.slots]) for track in done]
+                self._batch = []
+            self._taken.append(_Tick(stamp_s, wall_s, takes))
+            self._housekeeping_due |= len(takes) > 1
+            if len(self._taken) >= self._may_wait:
+                self._flush()
+            if self._static_due or tick >= self._slow.next_tick:
+                self._start_batch(tick, wall_s)
 
-    def _housekeep(self, due: Iterable[_Track]) -> None:
-        """What need not be done at every fast tick."""
-        for track in due:
+    def flush(self) -> None:
+        """Parse and publish what has been taken by now. Readers call it; without any it is done every two seconds."""
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._taken:
+            return
+        started_s = self._clock.monotonic()
+        for taken in self._taken:
+            self._ring.append(taken.rows())
+        # On a large host parsing is long, and a tick would have to wait for many of them: there fewer may pile up.
+        each_s = (self._clock.monotonic() - started_s) / len(self._taken)
+        self._may_wait = max(1, min(self._most_unparsed, int(_LONGEST_PARSING_S / max(each_s, 1e-9))))
+        self._taken.clear()
+        if self._housekeeping_due:
+            self._housekeep()
+            self._housekeeping_due = False
+
+    def _housekeep(self) -> None:
+        """What need not be done for every fast tick."""
+        for track in self._here:
             self._demote(track)
         for tier, pace in self._tally.paces.items():
             pace.rows = self._ring.rows(tier)
@@ -170,7 +202,6 @@ class Sampler:
             slot.demote(_SLOWER[track.tier], budget_s)
             track.slots.remove(slot)
             self._tracks[slot.tier].slots.append(slot)
-            self._tally.layouts += 1
 
     def _note_layout(self, schemas: list[Schema | None]) -> None:
         """Count series. A device that came or went may also change what is read only once."""

@@ -7,10 +7,11 @@ import logging
 from collections.abc import Callable, Sequence
 from math import inf, isfinite, isinf, nan
 from time import perf_counter, thread_time
+from typing import Any, NamedTuple
 
 from catalog.family import Tier
 from catalog.series import Series
-from exporter.collector import Collector, Context, Unavailable
+from exporter.collector import Collector, Context, PartedCollector, Unavailable
 from exporter.tally import Health, State
 
 _RETRY_S = 30.0
@@ -19,8 +20,17 @@ _FAST_READS_MEASURED = 10
 _LOG = logging.getLogger("exporter")
 
 
+class Reading(NamedTuple):
+    """Values, and the series that they are of."""
+
+    series: tuple[Series, ...]
+    values: Sequence[float]
+
+
 class Slot:
-    """A collector as the sampler sees it: ``sample`` always returns one value for each of ``series``.
+    """A collector as the sampler sees it: what it returns always has one value for each of ``series``.
+
+    ``gap`` is the reading of one that fails: NaN for every series.
 
     One that has failed for ``retry_s`` is built anew, and as often again until that works.
     """
@@ -30,11 +40,14 @@ class Slot:
     ) -> None:
         self.name = kind.name
         self.kind = kind
-        self.series: tuple[Series, ...] = ()
         self.health = context.tally.collectors[kind.name] = Health(kind.tier)
         self._context = context
         self._collector: Collector | None = None
-        self._gap: list[float] = []
+        self._take: Callable[[], Any] | None = None
+        self._take_s = 0.0
+        self._parses = 0
+        self._parsed: tuple[Any, Sequence[float]] = (None, ())
+        self.gap = Reading((), ())
         self._retry_s = retry_s
         self._rebuild_at_s = -inf
         self._cpu_every = _FAST_READS_MEASURED if kind.tier is Tier.FAST else 1
@@ -50,6 +63,11 @@ class Slot:
             return ""
         first = min((family.profile for family in self.kind.families), key=lambda profile: profile.rank)
         return f"belongs to profile {first}"
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """The layout as of the last read."""
+        return self.gap.series
 
     @property
     def tier(self) -> Tier:
@@ -69,33 +87,80 @@ class Slot:
 
     def _open(self, now_s: float) -> Sequence[float]:
         self._build(now_s)
-        return self._gap
+        return self.gap.values
 
-    def sample(self, wall_s: float) -> Sequence[float]:
-        """Read the collector at ``wall_s``; NaN for every series where that fails.
+    def take(self, wall_s: float) -> Any:
+        """What a tick has to do: a whole ``Reading``, or what ``finish`` makes one of later where a read has two parts.
+
+        One that does not work is read whole, so that it is known at once when it works again.
+        """
+        health = self.health
+        if self._take is None or health.state is not State.ON:
+            return self.sample(wall_s)
+        started_s = perf_counter()
+        measured = health.reads % self._cpu_every == self._cpu_every // 2
+        started_cpu_s = thread_time() if measured else 0.0
+        try:
+            taken = self._take()
+        except Exception as error:  # noqa: BLE001 - the bulkhead: a collector that breaks must not break the tick
+            taken = Reading(self.series, self._fail(error, started_s))
+        health.reads += 1
+        self._take_s = perf_counter() - started_s
+        if measured:
+            health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
+        return taken
+
+    def finish(self, taken: Any, wall_s: float) -> Reading:
+        """The reading of what was taken at ``wall_s``."""
+        if isinstance(taken, Reading):
+            return taken
+        started_s, health = perf_counter(), self.health
+        self._parses += 1
+        measured = self._parses % self._cpu_every == 0
+        started_cpu_s = thread_time() if measured else 0.0
+        try:
+            values = self._parse(taken)
+        except Exception as error:  # noqa: BLE001 - the bulkhead
+            values = self._fail(error, started_s)
+        else:
+            health.succeeded_at_s = wall_s
+        health.duration_s = self._take_s + perf_counter() - started_s
+        if measured:
+            health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
+        return Reading(self.series, values)
+
+    def _parse(self, taken: Any) -> Sequence[float]:
+        collector = self._collector
+        if not isinstance(collector, PartedCollector):
+            return self.gap.values  # it has been closed since
+        before, values = self._parsed
+        if taken != before:  # on a quiet host most files say for many ticks what they said before
+            self._parsed = None, ()
+            values = self._checked(collector, collector.parse(taken))
+            self._parsed = taken, values
+        return values
+
+    def sample(self, wall_s: float) -> Reading:
+        """Read the collector at ``wall_s``, all at once; NaN for every series where that fails.
 
         One that is off tries again at times: a driver may have been loaded since.
         """
         started_s = perf_counter()
         if self._collector is None and started_s < self._rebuild_at_s:
-            return self._gap
-        health = self.health
-        # The clock of a thread is a system call, the only one here: some of the fast reads stand for all of them.
-        measured = health.reads % self._cpu_every == self._cpu_every // 2
-        started_cpu_s = thread_time() if measured else 0.0
+            return self.gap
+        health, started_cpu_s = self.health, thread_time()
         values = self._guard(self._read, started_s)
-        if values is not self._gap:
+        if values is not self.gap.values:
             health.succeeded_at_s = wall_s
         health.reads += 1
         health.duration_s = perf_counter() - started_s
-        if measured:
-            health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
-        return values
+        health.cpu_s += thread_time() - started_cpu_s
+        return Reading(self.series, values)
 
     def _guard(self, step: Callable[[float], Sequence[float]], now_s: float) -> Sequence[float]:
         try:
             values = step(now_s)
-        except Exception as error:  # noqa: BLE001 - the bulkhead: a collector that breaks must not break the tick
+        except Exception as error:  # noqa: BLE001 - the bulkhead
             return self._fail(error, now_s)
         if self.health.state is not State.ON:
             self._recover()
@@ -105,10 +170,13 @@ class Slot:
         collector = self._collector
         if collector is None or now_s >= self._rebuild_at_s:
             collector = self._build(now_s)
-        values = collector.read()
-        if collector.series is not self.series:
+        self._parsed = None, ()  # this read may change the layout
+        return self._checked(collector, collector.read())
+
+    def _checked(self, collector: Collector, values: Sequence[float]) -> Sequence[float]:
+        if collector.series is not self.gap.series:
             self._lay_out(collector)
-        if len(values) != len(self._gap):
+        if len(values) != len(self.gap.values):
             raise ValueError(f"read {len(values)} values for {len(self.series)} series")
         if not isfinite(sum(values)):
             return self._without_impossible(values)
@@ -118,6 +186,7 @@ class Slot:
         self.close()
         self._rebuild_at_s = now_s + self._retry_s
         self._collector = collector = self.kind(self._context)
+        self._take = collector.take if isinstance(collector, PartedCollector) else None
         self._rebuild_at_s = inf
         self._lay_out(collector)
         return collector
@@ -127,9 +196,7 @@ class Slot:
         if collector.series == self.series:
             collector.series = self.series
         else:
-            self.series = collector.series
-            self._gap = [nan] * len(self.series)
-            self._context.tally.layouts += 1
+            self.gap = Reading(collector.series, (nan,) * len(collector.series))
 
     def _without_impossible(self, values: Sequence[float]) -> Sequence[float]:
         infinite = sum(map(isinf, values))
@@ -138,18 +205,18 @@ class Slot:
             return [nan if isinf(value) else value for value in values]
         return values
 
-    def _fail(self, error: Exception, now_s: float) -> list[float]:
+    def _fail(self, error: Exception, now_s: float) -> Sequence[float]:
         health = self.health
         health.reason = str(error) or type(error).__name__
         if self.off and isinstance(error, Unavailable):
-            return self._gap
+            return self.gap.values
         health.errors[_kind_of(error)] += 1
         if health.state is not State.FAILING:
             health.state = State.FAILING
             _LOG.warning("collector %s fails: %s", self.name, health.reason)
         if self._rebuild_at_s == inf:
             self._rebuild_at_s = now_s + self._retry_s
-        return self._gap
+        return self.gap.values
 
     def _recover(self) -> None:
         if self.health.reads:
@@ -192,7 +259,7 @@ class Slot:
         """Give back what the collector holds."""
         if self._collector is not None:
             self._collector.close()
-            self._collector = None
+            self._collector = self._take = None
 
 
 def _kind_of(error: Exception) -> str:

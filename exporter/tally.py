@@ -55,9 +55,8 @@ class Pace:
 
 @dataclass(slots=True)
 class Tally:
-    """The whole exporter's account of itself. ``layouts`` counts the changes of any collector's layout."""
+    """The whole exporter's account of itself."""
 
     collectors: dict[str, Health] = field(default_factory=dict)
     paces: dict[Tier, Pace] = field(default_factory=lambda: {tier: Pace() for tier in Tier})
     series: dict[Subsystem, int] = field(default_factory=dict)
-    layouts: int = 0

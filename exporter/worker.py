@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import Lock, Thread
 
-from exporter.slot import Slot
+from exporter.slot import Reading, Slot
 from exporter.tally import State
 
 
@@ -25,7 +25,7 @@ class Worker:
         self._owner: object | None = None
         self._current: Slot | None = None
         self._started_s = 0.0
-        self._values: dict[str, Sequence[float]] = {}
+        self._readings: dict[str, Reading] = {}
 
     @property
     def busy(self) -> bool:
@@ -36,18 +36,18 @@ class Worker:
         """Begin a batch of reads."""
         assert not self.busy, "one batch at a time"
         self._queue = deque(slot for slot in slots if slot.health.state is not State.HUNG)
-        self._values = {}
+        self._readings = {}
         self._wall_s = wall_s
         self._take_over()
 
-    def finished(self) -> dict[str, Sequence[float]] | None:
+    def finished(self) -> dict[str, Reading] | None:
         """What was read, by collector, once the batch has ended; None while it goes on."""
         with self._lock:
             if self._current is not None and self._monotonic() - self._started_s > self._deadline_s:
                 self._current.hang(self._deadline_s)
                 self._current = None
                 self._take_over()
-            return None if self.busy else self._values
+            return None if self.busy else self._readings
 
     def _take_over(self) -> None:
         self._owner = owner = object()
@@ -55,12 +55,12 @@ class Worker:
 
     def _work(self, owner: object) -> None:
         while slot := self._next(owner):
-            values = slot.sample(self._wall_s)
+            reading = slot.sample(self._wall_s)
             with self._lock:
                 if self._owner is not owner:
                     slot.unhang()
                     return
-                self._values[slot.name] = values
+                self._readings[slot.name] = reading
                 self._current = None
 
     def _next(self, owner: object) -> Slot | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from catalog.families import network
 from catalog.family import Tier
-from exporter.collector import Collector, Context, families_of, or_unavailable
+from exporter.collector import Context, PartedCollector, families_of, or_unavailable
 from exporter.parsing import HeadedLines, ParsedFiles
 
 _SNMP = {
@@ -53,7 +53,7 @@ _NETSTAT = {
 _TABLES = {"/proc/net/snmp": _SNMP, "/proc/net/netstat": _NETSTAT}
 
 
-class NetstatCollector(Collector):
+class NetstatCollector(PartedCollector):
     """Both files have the same format, and what they hold was split between them by age, not by meaning."""
 
     name = "netstat"
@@ -69,9 +69,13 @@ class NetstatCollector(Collector):
         self.series = ()
         self.read()
 
-    def read(self) -> list[float]:
-        """Counts as they stand now."""
-        values = self._files.read()
+    def take(self) -> list[bytes]:
+        """Both files."""
+        return self._files.take()
+
+    def parse(self, taken: list[bytes]) -> list[float]:
+        """Counts as they stood then."""
+        values = self._files.parse(taken)
         self.series = self._files.series
         return values
 

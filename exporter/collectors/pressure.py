@@ -8,7 +8,7 @@ from __future__ import annotations
 from catalog.families import host
 from catalog.family import Tier
 from catalog.series import Series
-from exporter.collector import Collector, Context, Unavailable
+from exporter.collector import Context, PartedCollector, Unavailable
 from exporter.host import HeldFile, Vanished
 from exporter.parsing import filled, numbers
 
@@ -36,7 +36,7 @@ def totals(data: bytes, path: str) -> dict[bytes, float]:
     return found
 
 
-class PressureCollector(Collector):
+class PressureCollector(PartedCollector):
     """One file a resource; a kernel without interrupt time accounting has none for ``irq``."""
 
     name = "pressure"
@@ -61,11 +61,15 @@ class PressureCollector(Collector):
             raise Unavailable(f"{_DIRECTORY}: not there; the kernel was built or booted without it (boot option psi=1)")
         self.series = tuple(series)
 
-    def read(self) -> list[float]:
+    def take(self) -> list[bytes]:
+        """The file of each resource."""
+        return [file.read() for file, _ in self._files]
+
+    def parse(self, taken: list[bytes]) -> list[float]:
         """Seconds lost so far."""
         values: list[float] = []
-        for file, lines in self._files:
-            found = totals(file.read(), file.path)
+        for (file, lines), data in zip(self._files, taken, strict=True):
+            found = totals(data, file.path)
             if not found.keys() >= set(lines):
                 raise ValueError(f"{file.path}: has no line {[line.decode() for line in lines]}")
             values += [found[line] for line in lines]

@@ -42,7 +42,7 @@ def test_working_collector_gives_its_values_and_its_cost() -> None:
         return (3.0, 4.0)
 
     slot = _slot(Script(read=read))
-    assert [list(slot.sample(time_s)) for time_s in range(10)] == [[3.0, 4.0]] * 10
+    assert [list(slot.sample(time_s).values) for time_s in range(10)] == [[3.0, 4.0]] * 10
     assert (slot.health.state, slot.health.succeeded_at_s, slot.health.reads) == (State.ON, 9.0, 10)
     assert 0.02 <= slot.health.cpu_s < 0.2
     assert slot.health.duration_s >= 0.002
@@ -54,7 +54,7 @@ def test_unavailable_collector_is_off_with_its_reason_and_without_error() -> Non
 
     slot = _slot(Script(build=build))
     assert (slot.off, slot.health.reason, slot.series) == (True, "no such hardware", ())
-    assert list(slot.sample(1.0)) == []
+    assert list(slot.sample(1.0).values) == []
     assert not slot.health.errors
 
 
@@ -80,12 +80,12 @@ def test_failure_gives_gaps_counts_each_error_and_logs_only_changes(caplog: pyte
 
     script.read = read
     for _ in range(3):
-        assert all(map(isnan, slot.sample(2.0)))
+        assert all(map(isnan, slot.sample(2.0).values))
     assert (slot.health.state, slot.health.errors) == (State.FAILING, {"ENODEV": 3})
     assert "/sys/x" in slot.health.reason
     assert slot.health.succeeded_at_s == 1.0
     script.read = working
-    assert list(slot.sample(3.0)) == [1.0, 2.0]
+    assert list(slot.sample(3.0).values) == [1.0, 2.0]
     assert (slot.health.state, slot.health.reason) == (State.ON, "")
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
@@ -102,7 +102,7 @@ def test_errors_are_named_by_errno_or_by_kind() -> None:
 
 def test_impossible_values_are_dropped_and_counted() -> None:
     slot = _slot(Script(devices=("a", "b", "c"), read=lambda: [inf, 2.0, -inf]))
-    values = slot.sample(1.0)
+    values = slot.sample(1.0).values
     assert isnan(values[0])
     assert values[1] == 2.0
     assert isnan(values[2])
@@ -112,7 +112,7 @@ def test_impossible_values_are_dropped_and_counted() -> None:
 
 def test_wrong_number_of_values_fails_the_collector_not_the_row() -> None:
     slot = _slot(Script(read=lambda: (1.0,)))
-    assert len(slot.sample(1.0)) == len(slot.series) == 2
+    assert len(slot.sample(1.0).values) == len(slot.series) == 2
     assert slot.health.reason == "read 1 values for 2 series"
 
 
@@ -121,7 +121,7 @@ def test_layout_follows_the_collector_and_an_equal_one_stays_the_same_object() -
     slot = _slot(script)
     before = slot.series
     script.devices, script.read = ("a", "b", "c"), lambda: (1.0, 2.0, 3.0)
-    assert len(slot.sample(1.0)) == 3
+    assert len(slot.sample(1.0).values) == 3
     assert [series.label("device") for series in slot.series] == ["a", "b", "c"]
     script.devices, script.read = ("a", "b"), lambda: (1.0, 2.0)
     slot.sample(2.0)
@@ -134,7 +134,7 @@ def test_collector_that_stays_broken_is_built_anew() -> None:
     layout = slot.series
     script.read = _raiser(OSError(errno.EIO, "I/O error"), times=1)
     slot.sample(1.0)
-    assert list(slot.sample(2.0)) == [1.0, 2.0]
+    assert list(slot.sample(2.0).values) == [1.0, 2.0]
     assert (script.builds, script.closed) == (2, 1)
     assert slot.series is layout
     assert slot.health.state is State.ON
@@ -144,15 +144,15 @@ def test_collector_that_cannot_be_built_fails_and_is_tried_again() -> None:
     script = Script(build=_raiser(RuntimeError("broken driver"), times=2))
     slot = _slot(script, retry_s=0.0)
     assert (slot.health.state, slot.series, slot.health.errors) == (State.FAILING, (), {"RuntimeError": 1})
-    assert list(slot.sample(2.0)) == []
-    assert list(slot.sample(3.0)) == [1.0, 2.0]
+    assert list(slot.sample(2.0).values) == []
+    assert list(slot.sample(3.0).values) == [1.0, 2.0]
     assert (slot.health.state, script.builds) == (State.ON, 3)
 
 
 def test_collector_that_cannot_be_built_is_not_tried_at_every_tick() -> None:
     script = Script(build=_raiser(RuntimeError("broken driver")))
     slot = _slot(script)
-    assert [list(slot.sample(1.0)) for _ in range(50)] == [[]] * 50
+    assert [list(slot.sample(1.0).values) for _ in range(50)] == [[]] * 50
     assert script.builds == 1
 
 
@@ -161,7 +161,7 @@ def test_hardware_that_appears_later_is_found() -> None:
     slot = _slot(script, retry_s=0.0)
     slot.sample(1.0)
     assert (slot.off, dict(slot.health.errors)) == (True, {})
-    assert list(slot.sample(2.0)) == [1.0, 2.0]
+    assert list(slot.sample(2.0).values) == [1.0, 2.0]
     assert slot.health.state is State.ON
 
 

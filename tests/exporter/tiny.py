@@ -95,5 +95,5 @@ def engine(hands: Hands | None = None, *kinds: type[Collector], settings: Settin
 
 def newest(built: Engine, tier: Tier) -> tuple[float, list[float]]:
     """Time and values of a tier's newest row."""
-    row = next(row for schema, row in built.ring.newest() if schema.tier is tier)
+    row = next(row for schema, row in built.newest() if schema.tier is tier)
     return row[0], list(row[1:])
