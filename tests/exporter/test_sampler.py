@@ -1,34 +1,22 @@
 from __future__ import annotations
 
-import errno
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import isnan, nan
 from threading import Thread
 
 import pytest
 
 from catalog.family import Tier
-from exporter.collector import Collector, Context, PartedCollector
 from exporter.engine import Engine
 from exporter.exposition import Format
 from exporter.settings import Settings, SettingsError
 from exporter.steady import Clock
 from exporter.tally import State
-from tests.exporter.tiny import START_S, Hands, Script, engine, family, newest, scripted
+from tests.exporter.tiny import START_S, Hands, Script, engine, newest, scripted, times_of
 from tests.servers.process import wait_until
 
 _LIMIT_S = 10.0
-
-
-def _times(built: Engine, tier: Tier) -> list[float]:
-    return [
-        piece[start]
-        for segment in built.since(0.0)
-        if segment.schema.tier is tier
-        for piece in segment.pieces
-        for start in range(0, len(piece), segment.schema.width)
-    ]
 
 
 def _run(built: Engine, hands: Hands, until_s: float) -> None:
@@ -48,7 +36,7 @@ def test_ticks_keep_to_the_grid_and_do_not_drift() -> None:
     hands = Hands(wakes_late_s=0.003)
     built = engine(hands, scripted("tiny", Tier.FAST, Script()))
     _run(built, hands, 60.0)
-    offsets = [time_s - START_S for time_s in _times(built, Tier.FAST)]
+    offsets = [time_s - START_S for time_s in times_of(built, Tier.FAST)]
     assert len(offsets) == pytest.approx(600, abs=2)
     assert all(
         offset == pytest.approx(tick * 0.1 + 0.003 * (tick > 0), abs=1e-5) for tick, offset in enumerate(offsets)
@@ -67,7 +55,7 @@ def test_missed_ticks_are_counted_and_not_made_up() -> None:
 
     built = engine(hands, scripted("tiny", Tier.FAST, Script(read=read)))
     _run(built, hands, 2.0)
-    offsets = [round(time_s - START_S, 6) for time_s in _times(built, Tier.FAST)]
+    offsets = [round(time_s - START_S, 6) for time_s in times_of(built, Tier.FAST)]
     assert offsets[:9] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.85, 0.9, 1.0])
     assert built.tally.paces[Tier.FAST].overruns == 2
     assert built.tally.paces[Tier.MEDIUM].overruns == 0
@@ -79,7 +67,7 @@ def test_medium_tick_that_falls_into_a_hole_is_taken_at_the_next_tick() -> None:
     for tick in (0, 8, 12, 13, 20, 47):
         hands.elapsed_s = tick / 10
         built.sampler.tick(tick)
-    assert [round(time_s - START_S, 3) for time_s in _times(built, Tier.MEDIUM)] == [0.0, 1.2, 2.0, 4.7]
+    assert [round(time_s - START_S, 3) for time_s in times_of(built, Tier.MEDIUM)] == [0.0, 1.2, 2.0, 4.7]
     assert built.tally.paces[Tier.MEDIUM].overruns == 1, "the tick of second 3"
 
 
@@ -89,21 +77,21 @@ def test_coinciding_ticks_of_tiers_carry_exactly_the_same_time() -> None:
     for tick in range(31):
         hands.elapsed_s = 0.0123 + tick * 0.1 + 0.0007
         built.sampler.tick(tick)
-    medium = _times(built, Tier.MEDIUM)
+    medium = times_of(built, Tier.MEDIUM)
     assert len(medium) == 4
-    assert set(medium) <= set(_times(built, Tier.FAST))
+    assert set(medium) <= set(times_of(built, Tier.FAST))
 
 
 def test_slow_rows_come_with_a_later_fast_tick_and_share_its_time() -> None:
     hands = Hands()
     built = engine(hands, scripted("fast", Tier.FAST, Script()), scripted("slow", Tier.SLOW, Script()))
     built.sampler.tick(0)
-    assert _times(built, Tier.SLOW) == []
+    assert times_of(built, Tier.SLOW) == []
     _settle(built)
     hands.elapsed_s = 0.1
     built.sampler.tick(1)
-    assert _times(built, Tier.SLOW) == [START_S + 0.1]
-    assert set(_times(built, Tier.SLOW)) <= set(_times(built, Tier.FAST))
+    assert times_of(built, Tier.SLOW) == [START_S + 0.1]
+    assert set(times_of(built, Tier.SLOW)) <= set(times_of(built, Tier.FAST))
     assert newest(built, Tier.SLOW)[1] == [1.0, 2.0]
 
 
@@ -115,7 +103,7 @@ def test_step_of_the_wall_clock_neither_shifts_nor_reorders_samples() -> None:
             hands.wall_s -= 3600
         built.sampler.tick(tick)
         hands.move(0.1)
-    times = _times(built, Tier.FAST)
+    times = times_of(built, Tier.FAST)
     assert [round(time_s - START_S, 6) for time_s in times] == pytest.approx([tick / 10 for tick in range(10)])
     assert built.tally.paces[Tier.FAST].sampled_at_s == pytest.approx(START_S - 3600 + 0.9)
 
@@ -204,13 +192,13 @@ def test_hanging_slow_collector_stops_neither_the_fast_tier_nor_its_own() -> Non
     )
     thread = Thread(target=built.sampler.run)
     thread.start()
-    wait_until(lambda: _times(built, Tier.SLOW), _LIMIT_S, "a slow row")
+    wait_until(lambda: times_of(built, Tier.SLOW), _LIMIT_S, "a slow row")
     values = newest(built, Tier.SLOW)[1]
     built.sampler.stop()
     release.set()
     thread.join(_LIMIT_S)
     assert [isnan(value) for value in values] == [True, True, False, False]
-    assert len(_times(built, Tier.FAST)) >= 5
+    assert len(times_of(built, Tier.FAST)) >= 5
 
 
 def test_slow_batch_that_outlasts_its_interval_counts_as_overrun() -> None:
@@ -228,7 +216,7 @@ def test_slow_batch_that_outlasts_its_interval_counts_as_overrun() -> None:
     release.set()
     _settle(built)
     built.sampler.tick(302)
-    assert len(_times(built, Tier.SLOW)) == 1
+    assert len(times_of(built, Tier.SLOW)) == 1
 
 
 def test_settling_samples_every_tier_and_the_quick_ones_twice() -> None:
@@ -270,154 +258,3 @@ def test_unknown_collector_to_disable_is_an_error_with_the_nearest_name() -> Non
 
 def _exposed(built: Engine) -> str:
     return built.exposition(Format.TEXT).decode()
-
-
-class _Parted:
-    """A collector of two parts and what the test wants to know of it."""
-
-    def __init__(self) -> None:
-        self.taken: list[int] = []
-        self.parsed: list[int] = []
-        self.spoiled: set[int] = set()
-        self.devices: dict[int, tuple[str, ...]] = {}
-        self.says: dict[int, int] = {}
-        self.while_parsing: Callable[[], None] = lambda: None
-        outer, own = self, family("hostpulse_test_parted")
-
-        class Parted(PartedCollector):
-            """Takes the number of the tick, parses it to itself."""
-
-            name, tier, families, sources = "parted", Tier.FAST, (own,), ()
-
-            def __init__(self, context: Context) -> None:
-                del context
-                self.series = (own("a"),)
-
-            def take(self) -> int:
-                outer.taken.append(outer.says.get(len(outer.taken), len(outer.taken)))
-                if -len(outer.taken) in outer.spoiled:
-                    raise OSError(errno.EIO, "cannot be taken")
-                return outer.taken[-1]
-
-            def parse(self, taken: int) -> list[float]:
-                outer.parsed.append(taken)
-                outer.while_parsing()
-                if taken in outer.spoiled:
-                    raise ValueError("cannot be parsed")
-                if taken in outer.devices:
-                    self.series = tuple(map(own, outer.devices[taken]))
-                return [float(taken)] * len(self.series)
-
-        self.kind: type[Collector] = Parted
-
-
-def _parted_rows(built: Engine) -> list[list[float]]:
-    fast = (segment for segment in built.since(0.0) if segment.schema.tier is Tier.FAST)
-    return [
-        list(piece[start + 1 : start + segment.schema.width])
-        for segment in fast
-        for piece in segment.pieces
-        for start in range(0, len(piece), segment.schema.width)
-    ]
-
-
-def test_what_was_taken_is_parsed_when_somebody_asks_and_in_order() -> None:
-    hands, parted = Hands(), _Parted()
-    built = engine(hands, parted.kind)
-    for tick in range(5):
-        hands.elapsed_s = tick / 10
-        built.sampler.tick(tick)
-    assert (parted.taken, parted.parsed) == ([0, 1, 2, 3, 4], [0])
-    assert _parted_rows(built) == [[0.0], [1.0], [2.0], [3.0], [4.0]]
-    assert parted.parsed == parted.taken
-    assert _times(built, Tier.FAST) == pytest.approx([START_S + tick / 10 for tick in range(5)])
-    assert built.tally.collectors["parted"].succeeded_at_s == START_S, "the wall clock stood still"
-
-
-def test_what_nobody_asks_for_is_parsed_before_it_piles_up() -> None:
-    parted = _Parted()
-    built = engine(Hands(), parted.kind)
-    for tick in range(100):
-        built.sampler.tick(tick)
-        assert len(parted.taken) - len(parted.parsed) <= 20
-
-
-def test_long_parsing_is_done_in_smaller_lots_so_that_no_tick_waits_long_for_it() -> None:
-    hands, parted = Hands(), _Parted()
-    parted.while_parsing = lambda: hands.move(0.004)
-    built = engine(hands, parted.kind)
-    for tick in range(100):
-        before = len(parted.parsed)
-        built.sampler.tick(tick)
-        assert len(parted.parsed) - before <= 2
-
-
-def test_part_that_fails_costs_its_own_tick_alone() -> None:
-    parted = _Parted()
-    parted.spoiled = {2, -5}
-    built = engine(Hands(), parted.kind)
-    for tick in range(7):
-        built.sampler.tick(tick)
-    rows = _parted_rows(built)
-    assert [[str(value) for value in row] for row in rows] == [
-        ["0.0"],
-        ["1.0"],
-        ["nan"],
-        ["3.0"],
-        ["nan"],
-        ["5.0"],
-        ["6.0"],
-    ]
-    health = built.tally.collectors["parted"]
-    assert health.errors == {"ValueError": 1, "EIO": 1}
-    built.sampler.tick(7)
-    assert health.state is State.ON
-
-
-def test_what_says_the_same_again_is_parsed_once() -> None:
-    parted = _Parted()
-    parted.says = {1: 0, 2: 0, 4: 3, 5: 0}
-    built = engine(Hands(), parted.kind)
-    for tick in range(6):
-        built.sampler.tick(tick)
-    assert _parted_rows(built) == [[0.0], [0.0], [0.0], [3.0], [3.0], [0.0]]
-    assert parted.parsed == [0, 3, 0]
-
-
-def test_layout_of_a_read_after_a_failure_is_not_that_of_what_was_parsed_before() -> None:
-    parted = _Parted()
-    parted.spoiled, parted.devices, parted.says = {1}, {0: ("a",), 2: ("a", "b")}, {3: 0}
-    built = engine(Hands(), parted.kind)
-    for tick in range(4):
-        built.sampler.tick(tick)
-        built.sampler.flush()
-    assert [[str(value) for value in row] for row in _parted_rows(built)] == [["0.0"], ["nan"], ["2.0", "2.0"], ["0.0"]]
-
-
-def test_layout_that_changes_between_two_ticks_parsed_together_gives_two_segments() -> None:
-    parted = _Parted()
-    parted.devices = {3: ("a", "b"), 5: ("b",)}
-    built = engine(Hands(), parted.kind, scripted("steady", Tier.FAST, Script(read=lambda: (7.0, 8.0))))
-    for tick in range(6):
-        built.sampler.tick(tick)
-    assert _parted_rows(built) == [
-        [0.0, 7.0, 8.0], [1.0, 7.0, 8.0], [2.0, 7.0, 8.0],
-        [3.0, 3.0, 7.0, 8.0], [4.0, 4.0, 7.0, 8.0], [5.0, 7.0, 8.0],
-    ]  # fmt: skip
-
-
-def test_readers_and_ticks_at_once_lose_no_sample() -> None:
-    parted = _Parted()
-    built = engine(None, parted.kind, settings=Settings(interval_s=0.01))
-    thread = Thread(target=built.sampler.run)
-    thread.start()
-    seen: list[float] = []
-
-    def read() -> bool:
-        seen[:] = [row[0] for row in _parted_rows(built)]
-        return len(seen) >= 60
-
-    wait_until(read, _LIMIT_S, "60 samples")
-    built.sampler.stop()
-    thread.join(_LIMIT_S)
-    assert seen == [float(number) for number in range(len(seen))]

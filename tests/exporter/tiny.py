@@ -97,3 +97,14 @@ def newest(built: Engine, tier: Tier) -> tuple[float, list[float]]:
     """Time and values of a tier's newest row."""
     row = next(row for schema, row in built.newest() if schema.tier is tier)
     return row[0], list(row[1:])
+
+
+def times_of(built: Engine, tier: Tier) -> list[float]:
+    """Times of all kept rows of a tier."""
+    return [
+        piece[start]
+        for segment in built.since(0.0)
+        if segment.schema.tier is tier
+        for piece in segment.pieces
+        for start in range(0, len(piece), segment.schema.width)
+    ]
