@@ -52,6 +52,8 @@ The fast tier is read every `--sample.interval`, the medium tier every second, t
 changes once. All ticks lie on one grid of the monotonic clock, so they do not drift. A tick that comes more than one
 interval late is left out and counted in `hostpulse_exporter_tick_overruns_total`.
 
+A tick takes from the kernel what is due; what it took is parsed when somebody asks for it, or else every two seconds.
+
 A collector is
 
 - **on**: its last read worked;
