@@ -31,7 +31,7 @@ from tests.servers import (
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "rules"
 BASELINE_S, MERGE_S, WINDOWS_THAT_VOTE = 100, 10, 10
-LEARN_LIMIT_S, ALARM_LIMIT_S, CALM_LIMIT_S = 300.0, 45.0, 90.0
+LEARN_LIMIT_S, ALARM_LIMIT_S, CALM_LIMIT_S = 300.0, 60.0, 180.0
 _JOB = "hostpulse"
 _FLAGS = (f"--baseline.duration={BASELINE_S}s", f"--episode.merge={MERGE_S}s", "--state.directory=")
 
