@@ -19,6 +19,12 @@ _CLONE_NEWNET = 0x40000000  # linux/sched.h
 _TRANSFER = "40M"  # bits per second: well below what two busy cores can move
 
 
+def cpu_waiting_s() -> float:
+    """How long some task has waited for a CPU since the host started; https://docs.kernel.org/accounting/psi.html."""
+    some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+    return int(some.rpartition("total=")[2]) / 1e6
+
+
 @contextlib.contextmanager
 def stress(*arguments: str) -> Iterator[None]:
     """``stress-ng`` with these arguments for as long as the block runs."""

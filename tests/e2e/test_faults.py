@@ -5,24 +5,32 @@ Assertions are about verdicts; times are only bounds on waiting. The tests share
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.faults import stress
+from tests.e2e.faults import cpu_waiting_s, stress
 from tests.e2e.stage import Stage, running_stage
 
 CONTROL_WINDOWS = 20
 ALERT_LIMIT_S = 60.0
+BUSIEST_BASELINE = 0.2  # what the stage itself takes is well below
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """All have learned."""
+    """All have learned what this host is like when nothing else runs; where something did, that is not known."""
     with running_stage(tmp_path_factory.mktemp("stage")) as stage:
+        began_s, waited_s = time.monotonic(), cpu_waiting_s()
         for judged in stage.judged:
             judged.await_model()
+        busy = (cpu_waiting_s() - waited_s) / (time.monotonic() - began_s)
+        if busy > BUSIEST_BASELINE:
+            pytest.skip(
+                f"tasks waited for a CPU in {busy:.0%} of the baseline: other work made this host's faults usual"
+            )
         yield stage
 
 
