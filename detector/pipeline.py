@@ -171,7 +171,7 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
         before = mean_size(state, until_s=onset_s - judge_by.window_s)
         state = replace(state, before=before)
         during = mean_size(state, since_s=onset_s)
-        subsystem = attribution.leading(_shares(model, during, before))
+        subsystem = attribution.leading(_shares(model, _evidence(model, during, before)))
     page_level = model.fused.page_score()
     episode = advance(state.episode, level, page_level, end_s, onset_s, subsystem, judge_by.merge_s)
     return replace(state, episode=episode)
@@ -223,9 +223,14 @@ def mean_size(state: HostState, since_s: float = -np.inf, until_s: float = np.in
     return mean
 
 
-def _shares(model: Model, during: Floats, before: Floats) -> dict[str, float]:
-    evidence = attribution.weighted(attribution.contrast(during, before)[None, :], model.features)
-    return attribution.shares(attribution.by_subsystem(evidence, model.features)[0], model.usual_evidence)
+def _evidence(model: Model, during: Floats, before: Floats) -> Floats:
+    """Evidence of each feature, float64[F]."""
+    evidence: Floats = attribution.weighted(attribution.contrast(during, before)[None, :], model.features)[0]
+    return evidence
+
+
+def _shares(model: Model, evidence: Floats) -> dict[str, float]:
+    return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], model.usual_evidence)
 
 
 def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:
@@ -255,6 +260,7 @@ def _verdict(state: HostState, model: Model, judgement: Judgement, window: Featu
     before = state.before if state.episode.open and state.before is not None else None
     if before is None:
         before = mean_size(state, until_s=end_s - recent - judge_by.window_s)
+    evidence = _evidence(model, during, before)
     scores = {name: float(values[0]) for name, values in judgement.scores.items()}
     return replace(
         _verdict_without_score(state, end_s, judge_by),
@@ -262,14 +268,13 @@ def _verdict(state: HostState, model: Model, judgement: Judgement, window: Featu
         p_value=float(judgement.p_value[0]),
         detectors={name: score for name, score in scores.items() if name != FUSED},
         agreement=sum(score > 1.0 for name, score in scores.items() if name != FUSED),
-        shares=_shares(model, during, before),
-        causes=_causes(model, judgement, window, during, before),
+        shares=_shares(model, evidence),
+        causes=_causes(model, judgement, window, evidence),
         coverage=float(judgement.coverage[0]),
     )
 
 
-def _causes(model: Model, judgement: Judgement, window: Features, during: Floats, before: Floats) -> tuple[Cause, ...]:
-    evidence = attribution.weighted(attribution.contrast(during, before)[None, :], model.features)[0]
+def _causes(model: Model, judgement: Judgement, window: Features, evidence: Floats) -> tuple[Cause, ...]:
     x = align(window.x, window.names, model.names)[0]
     x = np.where(np.isnan(x), model.parts.scaler.median, x)
     return attribution.causes(
