@@ -1,0 +1,151 @@
+"""The shipped pipeline over arrays: learned from the train split as a running host is, then judged window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.signal import JUDGED_SUBSYSTEMS
+from detector import attribution
+from detector.calibration import alarm_statistic
+from detector.channels import Channel, Channels
+from detector.features import Feature, Features, extract
+from detector.frame import Floats
+from detector.model import FUSED, Model, judge
+from detector.pipeline import Judge, due, fit, judge_window, mean_size
+from detector.settings import TABLE
+from detector.state import HostState
+from detector.training import MOST_ROWS, Training
+from detector.verdict import Verdict
+from detector.watch import judge_for
+
+_CHUNK_ROWS = 4000
+_RECENT_WINDOWS = 5
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What one model says of windows, by row of the table: scores [N], without bound, and at the bound of each the
+    alarm rule's verdict bool[N]; ``random`` is not among them. ``z`` float32[N, F] are the deviations."""
+
+    scores: dict[str, Floats]
+    alarms: dict[str, Bools]
+    z: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What the running pipeline says of windows: ``active`` bool[N], ``subsystem`` of the open episode [N], ``shares``
+    float64[N, G] and ``evidence`` float32[N, C] by channel; ``fits`` after the first, and ``rebaselines``."""
+
+    active: Bools
+    subsystem: tuple[str, ...]
+    shares: Floats
+    evidence: npt.NDArray[np.float32]
+    fits: int
+    rebaselines: int
+
+
+def shipped_judge(interval_s: float) -> Judge:
+    """How a host sampled so often is judged by default.
+
+    A model is fitted anew once its memory can have changed as a whole: each refit costs a second, and a minute's
+    samples would have one for every sixty windows.
+    """
+    judge_by = judge_for(TABLE(), interval_s)
+    return replace(judge_by, refit_s=max(judge_by.refit_s, MOST_ROWS * judge_by.stride_s))
+
+
+def features_of(values: Floats, channels: tuple[Channel, ...], first_s: float, judge_by: Judge) -> Features:
+    """Features of the windows that end at each row of ``values`` float64[T, C]."""
+    times_s = first_s + np.arange(len(values), dtype=np.float64) * judge_by.stride_s
+    return extract(Channels(times_s, values, channels), times_s, judge_by.window_s)
+
+
+def learned(train: Features, judge_by: Judge) -> HostState:
+    """A host whose memory saw all windows of ``train``, fitted at their end."""
+    training, names = Training(), train.names
+    for end_s, x in zip(train.end_s, train.x.astype(np.float32), strict=True):
+        training = training.add(float(end_s), x, names, judge_by.stride_s)
+    state = replace(
+        HostState.new("replayed"),
+        features=train.features,
+        training=training,
+        baseline_from_s=float(train.end_s[0]),
+        last_end_s=float(train.end_s[-1]),
+    )
+    return fit(state, judge_by)
+
+
+def scored(model: Model, x: Floats, judge_by: Judge) -> Scored:
+    """All windows ``x`` float64[N, F] by one model that learns nothing more."""
+    names = [detector.name for detector in model.parts.detectors]
+    parts: dict[str, list[Floats]] = {name: [] for name in (FUSED, *names)}
+    bounded: dict[str, list[Floats]] = {name: [] for name in (FUSED, *names)}
+    deviations = []
+    for start in range(0, len(x), _CHUNK_ROWS):
+        judgement = judge(model, x[start : start + _CHUNK_ROWS])
+        normalised = model.normaliser(model.parts.raw(judgement.z))
+        parts[FUSED].append(judgement.fused)
+        for column, name in enumerate(names):
+            parts[name].append(normalised[:, column])
+        for name, values in judgement.scores.items():
+            bounded[name].append(values)
+        deviations.append(judgement.z.astype(np.float32))
+    alarms = {
+        name: alarm_statistic(np.concatenate(values), judge_by.votes, judge_by.of) > 1.0
+        for name, values in bounded.items()
+    }
+    return Scored({name: np.concatenate(values) for name, values in parts.items()}, alarms, np.concatenate(deviations))
+
+
+def live(windows: Features, state: HostState, judge_by: Judge) -> Live:
+    """All windows one by one as on a running host, with all that it learns meanwhile."""
+    verdicts: list[Verdict] = []
+    evidence = []
+    owners = _owners(windows.features)
+    before_fits = state.fits
+    for row in range(len(windows.end_s)):
+        part = slice(row, row + 1)
+        window = Features(windows.end_s[part], windows.x[part], windows.features)
+        state, verdict = judge_window(window, state, judge_by)
+        verdicts.append(verdict)
+        evidence.append(_channel_evidence(state, owners, judge_by))
+        if due(state, verdict.end_s, judge_by):
+            state = fit(state, judge_by)
+    shares = [[verdict.shares.get(name, 0.0) for name in JUDGED_SUBSYSTEMS] for verdict in verdicts]
+    return Live(
+        np.array([verdict.active for verdict in verdicts]),
+        tuple(verdict.subsystem for verdict in verdicts),
+        np.array(shares),
+        np.array(evidence, dtype=np.float32),
+        state.fits - before_fits,
+        state.rebaselines,
+    )
+
+
+def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
+    """Columns [statistics, C] of the features of each channel."""
+    rows: dict[Channel, list[int]] = {}
+    for column, feature in enumerate(features):
+        rows.setdefault(feature.channel, []).append(column)
+    return np.array(list(rows.values()), dtype=np.intp).T
+
+
+def _channel_evidence(state: HostState, owners: npt.NDArray[np.intp], judge_by: Judge) -> Floats:
+    """Evidence float64[C] of each channel in the newest window, as its verdict weighs it."""
+    if state.model is None or not state.sizes:
+        return np.zeros(owners.shape[1])
+    end_s, recent_s = state.sizes[-1][0], _RECENT_WINDOWS * judge_by.stride_s
+    during = mean_size(state, since_s=end_s - recent_s)
+    before = state.before if state.episode.open else None
+    if before is None:
+        before = mean_size(state, until_s=end_s - recent_s - judge_by.window_s)
+    contrast = attribution.contrast(during, before)[None, :]
+    strongest: Floats = attribution.weighted(contrast, state.model.features)[0][owners].max(axis=0)
+    return strongest
