@@ -18,7 +18,7 @@ from catalog.series import Labels, Series
 from catalog.signal import Role, Scale, Signal, Worse
 from detector.frame import Floats, Frame
 
-TIER_INTERVAL_S = {Tier.FAST: 0.1, Tier.MEDIUM: 1.0, Tier.SLOW: 15.0, Tier.STATIC: 15.0}
+TIER_INTERVAL_S = {Tier.FAST: 0.1, Tier.MEDIUM: 1.0, Tier.SLOW: 15.0, Tier.GPU: 1.0, Tier.STATIC: 15.0}
 IMPOSSIBLE = 1e18  # nothing that a host measures, in any unit; its square would not fit where it is remembered
 HOLD_INTERVALS = 2.5  # a value is held for that many of its own sampling intervals, then it is missing
 

@@ -76,6 +76,6 @@ def _collector_row(slot: Slot) -> str:
 
 
 def _tier_rows(tally: Tally) -> Iterable[str]:
-    for tier in (Tier.FAST, Tier.MEDIUM, Tier.SLOW):
+    for tier in (Tier.FAST, Tier.MEDIUM, Tier.SLOW, Tier.GPU):
         pace = tally.paces[tier]
         yield _row(str(tier), pace.interval_s, pace.ticks, pace.overruns, pace.rows, pace.late_s(0.99) * 1000)

@@ -39,6 +39,7 @@ class Limits:
     interval_s: float = 0.1
     budget_s: float = 0.01
     deadline_s: float = 5.0
+    gpu_interval_s: float = 1.0
 
 
 @dataclass(slots=True)
@@ -60,6 +61,11 @@ class _Track:
         self.pace.overruns += (tick - self.next_tick) // self.every
         self.next_tick = (tick // self.every + 1) * self.every
         return True
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to read on this host."""
+        return all(slot.off for slot in self.slots)
 
     def row(self, stamp_s: float, readings: Iterable[Reading]) -> Row:
         """A row of what each of ``slots`` has read."""
@@ -91,6 +97,41 @@ class _Tick:
         ]
 
 
+class _Lane:
+    """A thread beside the sampling thread that reads one track on its grid, and at times others in the same go."""
+
+    def __init__(self, track: _Track, worker: Worker) -> None:
+        self.track = track
+        self.batch: list[_Track] = []
+        self._worker = worker
+
+    @property
+    def resting(self) -> bool:
+        """Whether no read is under way; a read past its deadline is left to itself."""
+        return self._worker.finished() is not None
+
+    def begin(self, tick: int, wall_s: float, others: Sequence[_Track]) -> bool:
+        """Start what is due unless reads are under way; whether ``others`` are now read with it."""
+        if self.batch:
+            if self.track in self.batch and self.track.due(tick):
+                self.track.pace.overruns += 1
+            return False
+        due = [self.track] if self.track.due(tick) else []
+        self.batch = [*due, *others]
+        self._worker.start(chain.from_iterable(track.slots for track in self.batch), wall_s)
+        return True
+
+    def collect(self) -> list[tuple[_Track, dict[str, Reading]]]:
+        """What was read, by track, once all of it has been."""
+        readings = self._worker.finished() if self.batch else None
+        if readings is None:
+            return []
+        # A track of nothing but what this host does not have (GPUs, mostly) has no rows and no time.
+        done = [(track, readings) for track in self.batch if not track.idle or track.tier is not Tier.GPU]
+        self.batch = []
+        return done
+
+
 class Sampler:
     """Drives the collectors: ``tick`` takes what is due, ``run`` calls it on time until ``stop``.
 
@@ -100,16 +141,16 @@ class Sampler:
 
     def __init__(self, slots: Sequence[Slot], ring: Ring, tally: Tally, clock: Clock, limits: Limits) -> None:
         self._ring, self._tally, self._clock, self._limits = ring, tally, clock, limits
-        self._worker = Worker(limits.deadline_s, clock.monotonic)
         self._lock = Lock()
         self._taken: list[_Tick] = []
         self._housekeeping_due = False
-        self._batch: list[_Track] = []
         self._static_due = True
         self._stopping = False
         self._tracks = {tier: self._track(tier) for tier in Tier}
         self._here = [self._tracks[tier] for tier in _SLOWER]
-        self._slow = self._tracks[Tier.SLOW]
+        self._slow, self._gpu = (
+            _Lane(self._tracks[tier], Worker(limits.deadline_s, clock.monotonic)) for tier in (Tier.SLOW, Tier.GPU)
+        )
         self._most_unparsed = _MEDIUM_TICKS_UNPARSED * self._tracks[Tier.MEDIUM].every
         self._may_wait = 1
         self._schemas: list[Schema | None] = [None] * len(self._tracks)
@@ -119,7 +160,8 @@ class Sampler:
                 self._tracks[slot.tier].slots.append(slot)
 
     def _track(self, tier: Tier) -> _Track:
-        wished_s = {Tier.MEDIUM: _MEDIUM_S, Tier.SLOW: _SLOW_S}.get(tier, 0.0)
+        wishes_s = {Tier.MEDIUM: _MEDIUM_S, Tier.SLOW: _SLOW_S, Tier.GPU: self._limits.gpu_interval_s}
+        wished_s = wishes_s.get(tier, 0.0)
         every = max(1, round(wished_s / self._limits.interval_s))
         pace = self._tally.paces[tier]
         pace.interval_s = 0.0 if tier is Tier.STATIC else every * self._limits.interval_s
@@ -150,21 +192,25 @@ class Sampler:
         with self._lock:
             stamp_s, wall_s = self._clock.now(), self._clock.wall()
             due = [track for track in self._here if tick >= track.next_tick and track.due(tick)]
-            readings = self._worker.finished() if self._batch else None
-            done = [] if readings is None else self._batch
-            for track in chain(due, done):
+            done = [*self._slow.collect(), *self._gpu.collect()]
+            for track in chain(due, (track for track, _ in done)):
                 track.pace.ticks += 1
                 track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with what it dates
             takes = [(track, [slot.take(wall_s) for slot in track.slots]) for track in due]
-            if readings is not None:
-                takes += [(track, [readings.get(slot.name) or slot.gap for slot in track.slots]) for track in done]
-                self._batch = []
+            takes += [
+                (track, [readings.get(slot.name) or slot.gap for slot in track.slots]) for track, readings in done
+            ]
             self._taken.append(_Tick(stamp_s, wall_s, takes))
             self._housekeeping_due |= len(takes) > 1
             if len(self._taken) >= self._may_wait:
                 self._flush()
-            if self._static_due or tick >= self._slow.next_tick:
-                self._start_batch(tick, wall_s)
+            if self._static_due or tick >= self._slow.track.next_tick:
+                statics = [self._tracks[Tier.STATIC]] if self._static_due else []
+                self._static_due &= not self._slow.begin(tick, wall_s, statics)
+            if tick >= self._gpu.track.next_tick and self._gpu.track.slots:
+                self._gpu.begin(tick, wall_s, ())
+                if self._gpu.track.idle:  # look again for a driver only as often as the slow tier
+                    self._gpu.track.next_tick = max(self._gpu.track.next_tick, self._slow.track.next_tick)
 
     def flush(self) -> None:
         """Parse and publish what has been taken by now. Readers call it; without any it is done every two seconds."""
@@ -211,27 +257,18 @@ class Sampler:
             self._static_due |= track.tier is not Tier.STATIC and before is not None and now is not before
         self._schemas = schemas
 
-    def _start_batch(self, tick: int, wall_s: float) -> None:
-        """Have the slow tier, and what is read only once, read off this thread."""
-        slow = self._slow
-        if self._batch:
-            if slow in self._batch and slow.due(tick):
-                slow.pace.overruns += 1
-            return
-        if slow.due(tick):
-            self._batch.append(slow)
-        if self._static_due:
-            self._batch.append(self._tracks[Tier.STATIC])
-            self._static_due = False
-        if self._batch:
-            self._worker.start(chain.from_iterable(track.slots for track in self._batch), wall_s)
+    @property
+    def resting(self) -> bool:
+        """Whether no read is under way beside the sampling thread."""
+        return self._slow.resting and self._gpu.resting
 
     def settle(self) -> None:
         """Take two samples of every tier that can differ between them: what a single exposition needs."""
         self.tick(0)
         self._clock.wait(self._limits.interval_s)
-        while self._worker.finished() is None:
+        while not self.resting:
             self._clock.wait(0.005)
         second = self._tracks[Tier.MEDIUM].every
         self._tracks[Tier.FAST].next_tick = second  # those in between are left out on purpose
+        self._gpu.track.next_tick = second + 1  # what was read of it is enough
         self.tick(second)

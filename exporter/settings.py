@@ -54,6 +54,12 @@ class Settings:
         Duration(0.05, 60.0),
         "Time after which a collector of the slow tier counts as hung and is skipped until it returns.",
     )
+    gpu_interval_s: float = _setting(
+        "gpu.interval",
+        "1s",
+        Duration(0.01, 60.0),
+        "How often GPUs are asked, in a thread of its own; rounded to a multiple of --sample.interval.",
+    )
     ring_duration_s: float = _setting(
         "ring.duration",
         "5m",

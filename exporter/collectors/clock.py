@@ -16,7 +16,7 @@ class ClockCollector(Collector):
     sources = ()
 
     def __init__(self, context: Context) -> None:
-        tiers = (Tier.FAST, Tier.MEDIUM, Tier.SLOW)
+        tiers = (Tier.FAST, Tier.MEDIUM, Tier.SLOW, Tier.GPU)
         self._paces = [context.tally.paces[tier] for tier in tiers]
         self.series = tuple(map(own.SAMPLE_TIMESTAMP_SECONDS, tiers))
 

@@ -15,7 +15,7 @@ from catalog.family import Family, Tier
 from exporter.collector import Collector, Context
 from exporter.tally import Health, State
 
-_TIERS = (Tier.FAST, Tier.MEDIUM, Tier.SLOW)
+_TIERS = (Tier.FAST, Tier.MEDIUM, Tier.SLOW, Tier.GPU)
 
 Reading = tuple[Family, tuple[str, ...], float]
 

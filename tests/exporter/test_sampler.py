@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from catalog.family import Tier
+from exporter.collector import Unavailable
 from exporter.engine import Engine
 from exporter.exposition import Format
 from exporter.settings import Settings, SettingsError
@@ -29,7 +30,7 @@ def _run(built: Engine, hands: Hands, until_s: float) -> None:
 
 def _settle(built: Engine) -> None:
     """Await the batch of slow reads that is under way."""
-    wait_until(lambda: built.sampler._worker.finished() is not None, _LIMIT_S, "slow reads are done")
+    wait_until(lambda: built.sampler.resting, _LIMIT_S, "slow reads are done")
 
 
 def test_ticks_keep_to_the_grid_and_do_not_drift() -> None:
@@ -225,10 +226,50 @@ def test_settling_samples_every_tier_and_the_quick_ones_twice() -> None:
     built.clock.wait = Clock().wait
     built.sampler.settle()
     assert {tier: script.reads for tier, script in scripts.items()} == {
-        Tier.FAST: 2, Tier.MEDIUM: 2, Tier.SLOW: 1, Tier.STATIC: 1,
+        Tier.FAST: 2, Tier.MEDIUM: 2, Tier.SLOW: 1, Tier.GPU: 1, Tier.STATIC: 1,
     }  # fmt: skip
     assert {schema.tier for schema, _ in built.newest()} == set(Tier)
     assert all(pace.overruns == 0 for pace in built.tally.paces.values())
+
+
+def test_gpus_are_read_at_their_own_interval_in_a_thread_of_their_own() -> None:
+    threads: list[str] = []
+
+    def read() -> Sequence[float]:
+        threads.append(threading.current_thread().name)
+        return (1.0, 2.0)
+
+    hands = Hands()
+    built = engine(hands, scripted("gpu", Tier.GPU, Script(read=read)), settings=Settings(gpu_interval_s=0.3))
+    for tick in range(10):
+        built.sampler.tick(tick)
+        _settle(built)
+        hands.move(0.1)
+    assert len(threads) == 4
+    assert threading.current_thread().name not in threads
+    assert [round(time_s - START_S, 6) for time_s in times_of(built, Tier.GPU)] == [0.1, 0.4, 0.7]
+    assert built.tally.paces[Tier.GPU].interval_s == pytest.approx(0.3)
+
+
+def test_host_without_gpus_has_no_rows_of_them_and_looks_for_a_driver_at_times() -> None:
+    script = Script()
+
+    def build() -> None:
+        if script.builds < 3:
+            raise Unavailable("no driver")
+
+    script.build = build
+    hands = Hands()
+    kind = scripted("gpu", Tier.GPU, script)
+    built = engine(hands, kind)
+    built.slots[0]._retry_s = built.slots[0]._rebuild_at_s = 0.0
+    for tick in range(320):
+        built.sampler.tick(tick)
+        _settle(built)
+        hands.move(0.1)
+        if tick == 140:
+            assert (script.builds, times_of(built, Tier.GPU)) == (2, [])
+    assert len(times_of(built, Tier.GPU)) > 10, "each second once there is one"
 
 
 def test_long_interval_does_not_delay_stopping() -> None:

@@ -34,6 +34,7 @@ def test_flag_beats_environment_and_environment_beats_default() -> None:
         ("sample.interval", "250ms", "interval_s", 0.25),
         ("sample.budget", "1.5ms", "budget_s", 0.0015),
         ("sample.deadline", "1m", "deadline_s", 60.0),
+        ("gpu.interval", "100ms", "gpu_interval_s", 0.1),
         ("ring.duration", "1h", "ring_duration_s", 3600.0),
         ("ring.size", "64MiB", "ring_bytes", 64 << 20),
         ("ring.size", "2000000", "ring_bytes", 2000000),
