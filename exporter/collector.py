@@ -79,6 +79,9 @@ class Collector(ABC):
 
     series: tuple[Series, ...]
 
+    note: str = ""
+    """What of its families this host lacks, and why, for people."""
+
     @abstractmethod
     def __init__(self, context: Context) -> None:
         """Open what is read at each sample."""

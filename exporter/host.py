@@ -26,6 +26,7 @@ _WHY = {
 _SURELY_WHOLE_BYTES = 2048
 _LARGEST_BYTES = 64 << 20
 _DIGITS = re.compile(r"(\d+)")
+_BOOT = "/proc/sys/kernel/random/boot_id"  # another one after each boot, the same in all containers
 
 
 class Vanished(OSError):  # noqa: N818 - what happened to the file, not a fault of ours
@@ -153,6 +154,12 @@ class Host:
         # so the network is that of the host's process 1. With our own /proc the network is the one we live in.
         foreign = self._roots["/proc"] != "/proc"
         self._net = "/proc/1/net" if foreign and Path(self._roots["/proc"], "1", "net").is_dir() else "/proc/net"
+
+    @property
+    def live(self) -> bool:
+        """Whether this is the machine that we run on, and not a capture: system calls ask the running kernel alone."""
+        running, told = Host().text(_BOOT, ""), self.text(_BOOT, "")
+        return self._roots["/proc"] == "/proc" or (told == running != "")
 
     def locate(self, path: str) -> str:
         """Where a path of the host is on this machine."""

@@ -221,7 +221,8 @@ class Slot:
     def _recover(self) -> None:
         if self.health.reads:
             _LOG.info("collector %s works again", self.name)
-        self.health.state, self.health.reason = State.ON, self._moved
+        note = self._collector.note if self._collector is not None else ""
+        self.health.state, self.health.reason = State.ON, "; ".join(filter(None, (self._moved, note)))
         self._rebuild_at_s = inf
 
     def over_budget(self, budget_s: float) -> bool:

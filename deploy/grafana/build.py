@@ -34,6 +34,7 @@ UNITS = {  # unit of a signal -> what Grafana calls it
     "ratio": "percentunit",
     "s": "s",
     "°C": "celsius",
+    "Hz": "hertz",
 }
 _WIDTH, _HEIGHT = 8, 8
 _BOUND = 1.0

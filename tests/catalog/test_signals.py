@@ -21,6 +21,11 @@ UNREAD = {
     "hostpulse_host_boot_time_seconds": "changes at a reboot only, which resets every counter",
     "hostpulse_host_load_average": "a slow mean of what cpu_running_tasks and the pressure signals say at once",
     "hostpulse_host_hwmon_power_watts": "boards rarely have it, and it repeats cpu_power_watts",
+    "hostpulse_cpu_context_switches_total": "cpu_context_switches_per_second sums the same up",
+    "hostpulse_cpu_minor_faults_total": "memory_page_faults_per_second sums them up",
+    "hostpulse_cpu_major_faults_total": "memory_major_page_faults_per_second sums the same up",
+    "hostpulse_cpu_ref_cycles_total": "cpu_busy_ratio says the same of clocks that are never multiplexed",
+    "hostpulse_cpu_perf_running_ratio": "tells how far to trust the counters, not how the host fares",
     "hostpulse_memory_free_bytes": "small on a healthy host: memory_available_ratio tells what is left",
     "hostpulse_memory_paged_in_bytes_total": "storage_read_bytes_per_second by device",
     "hostpulse_memory_paged_out_bytes_total": "storage_written_bytes_per_second by device",
@@ -32,7 +37,7 @@ UNREAD = {
 }
 """Core hardware families that no signal reads, and why; info families need no reason."""
 
-UNITS = {"1/s", "B/s", "B", "ratio", "s", "pages", "W", "°C", ""}
+UNITS = {"1/s", "B/s", "B", "ratio", "s", "pages", "W", "°C", "Hz", ""}
 
 
 def _read() -> frozenset[str]:

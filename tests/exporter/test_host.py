@@ -159,3 +159,12 @@ def test_measuring_otherwise_leaves_the_host_as_it_was(tmp_path: Path) -> None:
     host, use = Host(rootfs=tmp_path), FilesystemUse(1, 1, 1, 1, 1)
     assert host.measuring(lambda _: use).statvfs("/") == use
     assert host.statvfs("/") != use
+
+
+def test_capture_is_not_this_machine_and_its_own_files_mounted_elsewhere_are(tmp_path: Path) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    assert Host().live
+    assert not Host(tmp_path).live
+    assert Host(tmp_path / "mounted").live is False
+    assert written(tmp_path / "mounted", {"/proc/sys/kernel/random/boot_id": boot}).live
+    assert not written(tmp_path / "other", {"/proc/sys/kernel/random/boot_id": boot[::-1]}).live

@@ -177,3 +177,12 @@ def test_one_long_read_is_forgiven_and_lasting_slowness_is_not() -> None:
     slot.demote(Tier.MEDIUM, 0.01)
     assert (slot.tier, slot.health.errors["over_budget"]) == (Tier.MEDIUM, 1)
     assert slot.health.reason == "moved from fast to medium: reads took more than 10 ms"
+
+
+def test_what_a_working_collector_lacks_is_said_beside_its_state() -> None:
+    kind = scripted("tiny", Tier.FAST, Script())
+    kind.note = "not counted by this hardware: c"
+    slot = Slot(kind, Context(Host()))
+    slot.start()
+    slot.sample(1.0)
+    assert (slot.health.state, slot.health.reason) == (State.ON, "not counted by this hardware: c")

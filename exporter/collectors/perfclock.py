@@ -1,0 +1,36 @@
+"""Clocks of each CPU, and what the scheduler and the memory did on it: none of it needs a counter of the PMU.
+
+https://docs.kernel.org/ABI/testing/sysfs-bus-event_source-devices-events.html,
+https://man7.org/linux/man-pages/man2/perf_event_open.2.html (PERF_TYPE_SOFTWARE)
+"""
+
+from __future__ import annotations
+
+from catalog.families import perf
+from catalog.family import Tier
+from exporter.perfcounters import ONLINE, PerfCollector
+from exporter.perfevents import SOURCES, Named, software
+
+_MSR = f"{SOURCES}/msr"
+
+_EVENTS = {
+    perf.TSC_CYCLES: (Named("msr", "tsc"),),
+    perf.APERF_CYCLES: (Named("msr", "aperf"),),
+    perf.MPERF_CYCLES: (Named("msr", "mperf"),),
+    perf.SMI: (Named("msr", "smi"),),
+    perf.CONTEXT_SWITCHES: (software(3),),
+    perf.MIGRATIONS: (software(4),),
+    perf.MINOR_FAULTS: (software(5),),
+    perf.MAJOR_FAULTS: (software(6),),
+}
+
+
+class PerfClockCollector(PerfCollector):
+    """One group, and one read, a CPU. The clocks come first: a group that software leads is not read from registers."""
+
+    name = "perfclock"
+    tier = Tier.FAST
+    candidates = _EVENTS
+    largest_group = len(_EVENTS)
+    families = tuple(_EVENTS)
+    sources = (ONLINE, f"{_MSR}/type", f"{_MSR}/format/event", f"{_MSR}/events/*")
