@@ -24,6 +24,8 @@ from exporter.perfevents import Candidate
 from exporter.perfscale import Scaled
 
 ONLINE = "/sys/devices/system/cpu/online"
+LOOKS_EVERY = 10
+"""How many readings pass between looks for CPUs that came or went: a look costs as much as reading a group."""
 _PREFIX = "hostpulse_cpu_"
 _FILES_FOR_OTHERS = 256
 _TURNS_S = 0.02  # the kernel gives each group its turn every few milliseconds
@@ -72,7 +74,8 @@ _Taken = tuple[tuple[_Counter, ...], Sequence[bytes]]
 class PerfCollector(PartedCollector):
     """A subclass says which events: ``candidates`` gives for each family the ways to count it, the best one first.
 
-    Groups are opened anew when a CPU comes, and dropped when it goes.
+    Groups are opened when a CPU comes, and dropped when it goes. To read another CPU's group the kernel interrupts that
+    CPU and waits, which is what most of the cost is.
     """
 
     candidates: ClassVar[Mapping[Family, tuple[Candidate, ...]]]
@@ -89,6 +92,7 @@ class PerfCollector(PartedCollector):
         self._opened: tuple[_Counter, ...] = ()
         self._laid_out: tuple[_Counter, ...] = ()
         self._running = self.running if self.running is not None and context.wants(self.running) else None
+        self._takes = 0
         self.series = ()
         with or_unavailable():
             self._online_file = host.hold(ONLINE)
@@ -158,8 +162,8 @@ class PerfCollector(PartedCollector):
 
     def take(self) -> _Taken:
         """The counters as they are now, and what each of them says."""
-        online = self._online_file.read()
-        if online != self._online:
+        self._takes += 1
+        if self._takes % LOOKS_EVERY == 0 and (online := self._online_file.read()) != self._online:
             self._follow(sorted(cpus_of(online, ONLINE)))
             self._online = online
         read, opened = os.read, self._opened
