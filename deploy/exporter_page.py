@@ -64,9 +64,13 @@ A collector is
 - **hung**: a read of the slow tier has not returned within `--sample.deadline`. It is left out until it returns.
 
 A collector that keeps taking longer than `--sample.budget` in the fast or the medium tier is moved to the next slower
-one until the exporter is restarted. `hostpulse_exporter_errors_total` counts all of this by collector and kind:
-the name of an errno or an exception, `deadline`, `over_budget`, or `impossible_value` for a value that was
-infinite and therefore left out.
+one until the exporter is restarted; collectors of perf events may take a tenth of it, as they interrupt other CPUs.
+
+All values of a tick bear the time at which it began. One that could only be read more than half an interval later (the
+host was too busy to let the exporter run) is left out, as rates made of it would be wrong.
+
+`hostpulse_exporter_errors_total` counts all of this by collector and kind: the name of an errno or an exception,
+`deadline`, `over_budget`, `late`, or `impossible_value` for a value that was infinite and therefore left out.
 
 `hostpulse_exporter_sample_timestamp_seconds` says when the newest sample of each tier was taken. That, and not the time
 of the scrape, is the clock of rates.

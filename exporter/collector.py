@@ -79,6 +79,9 @@ class Collector(ABC):
 
     series: tuple[Series, ...]
 
+    budget_share: ClassVar[float] = 1.0
+    """Share of ``--sample.budget`` that a read may take before the collector is moved to a slower tier."""
+
     note: str = ""
     """What of its families this host lacks, and why, for people."""
 

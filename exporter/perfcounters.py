@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import psutil
 
-from catalog.family import Family
+from catalog.family import Family, Tier
 from exporter.collector import Context, PartedCollector, Unavailable, or_unavailable
 from exporter.parsing import cpus_of
 from exporter.perf import LACKING, Event, close_group, open_event, open_group, why_not
@@ -24,8 +24,7 @@ from exporter.perfevents import Candidate
 from exporter.perfscale import Scaled
 
 ONLINE = "/sys/devices/system/cpu/online"
-LOOKS_EVERY = 10
-"""How many readings pass between looks for CPUs that came or went: a look costs as much as reading a group."""
+_LOOKS_EVERY = {Tier.FAST: 10}  # readings between looks for other CPUs, as a look costs as much as reading a group
 _PREFIX = "hostpulse_cpu_"
 _FILES_FOR_OTHERS = 256
 _TURNS_S = 0.02  # the kernel gives each group its turn every few milliseconds
@@ -83,6 +82,8 @@ class PerfCollector(PartedCollector):
     """The family that says how much of the time each group was counted."""
     largest_group: ClassVar[int] = 4
     """More events than this are never put into a group; where a PMU has fewer counters the groups are smaller."""
+
+    budget_share = 0.1  # of what files may cost, as other CPUs are interrupted for it
 
     def __init__(self, context: Context) -> None:
         host = context.host
@@ -163,7 +164,7 @@ class PerfCollector(PartedCollector):
     def take(self) -> _Taken:
         """The counters as they are now, and what each of them says."""
         self._takes += 1
-        if self._takes % LOOKS_EVERY == 0 and (online := self._online_file.read()) != self._online:
+        if self._takes % _LOOKS_EVERY.get(self.tier, 1) == 0 and (online := self._online_file.read()) != self._online:
             self._follow(sorted(cpus_of(online, ONLINE)))
             self._online = online
         read, opened = os.read, self._opened

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -26,6 +27,7 @@ _MEDIUM_S, _SLOW_S = 1.0, 15.0
 _MEDIUM_TICKS_UNPARSED = 2
 _LONGEST_PARSING_S = 0.01
 _LONGEST_SLEEP_S = 0.5
+_LATEST = 0.5  # of a tier's interval: a value read later than this would give a rate that is off by as much
 _SLOWER = {Tier.FAST: Tier.MEDIUM, Tier.MEDIUM: Tier.SLOW}
 _LOG = logging.getLogger("exporter")
 
@@ -187,20 +189,23 @@ class Sampler:
             self._clock.wait(min(left_s, _LONGEST_SLEEP_S))
         return not self._stopping
 
-    def tick(self, tick: int) -> None:
-        """Take what is due at fast tick number ``tick``, all stamped with the same time; ``flush`` publishes it."""
+    def tick(self, tick: int, latest: float = _LATEST) -> None:
+        """Take what is due at fast tick number ``tick``, all stamped with the same time; ``flush`` publishes it.
+
+        What is read later than ``latest`` intervals after that time is left out.
+        """
         with self._lock:
-            stamp_s, wall_s = self._clock.now(), self._clock.wall()
+            began_s, wall_s = self._clock.monotonic(), self._clock.wall()
             due = [track for track in self._here if tick >= track.next_tick and track.due(tick)]
             done = [*self._slow.collect(), *self._gpu.collect()]
             for track in chain(due, (track for track, _ in done)):
                 track.pace.ticks += 1
                 track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with what it dates
-            takes = [(track, [slot.take(wall_s) for slot in track.slots]) for track in due]
+            takes = [(track, self._take(track, began_s + latest * track.pace.interval_s, wall_s)) for track in due]
             takes += [
                 (track, [readings.get(slot.name) or slot.gap for slot in track.slots]) for track, readings in done
             ]
-            self._taken.append(_Tick(stamp_s, wall_s, takes))
+            self._taken.append(_Tick(self._clock.steady(began_s), wall_s, takes))
             self._housekeeping_due |= len(takes) > 1
             if len(self._taken) >= self._may_wait:
                 self._flush()
@@ -211,6 +216,14 @@ class Sampler:
                 self._gpu.begin(tick, wall_s, ())
                 if self._gpu.track.idle:  # look again for a driver only as often as the slow tier
                     self._gpu.track.next_tick = max(self._gpu.track.next_tick, self._slow.track.next_tick)
+
+    def _take(self, track: _Track, latest_s: float, wall_s: float) -> list[Any]:
+        """What each collector of a tier takes, gaps for those that are later than they may be."""
+        taken = []
+        for slot in track.slots:
+            part = slot.take(wall_s)
+            taken.append(part if self._clock.monotonic() <= latest_s else slot.late())
+        return taken
 
     def flush(self) -> None:
         """Parse and publish what has been taken by now. Readers call it; without any it is done every two seconds."""
@@ -243,9 +256,8 @@ class Sampler:
 
     def _demote(self, track: _Track) -> None:
         """Move collectors that keep taking too long to the next slower tier."""
-        budget_s = self._limits.budget_s
-        for slot in [slot for slot in track.slots if slot.over_budget(budget_s)]:
-            slot.demote(_SLOWER[track.tier], budget_s)
+        for slot in [slot for slot in track.slots if slot.over_budget(self._limits.budget_s)]:
+            slot.demote(_SLOWER[track.tier], self._limits.budget_s)
             track.slots.remove(slot)
             self._tracks[slot.tier].slots.append(slot)
 
@@ -264,11 +276,11 @@ class Sampler:
 
     def settle(self) -> None:
         """Take two samples of every tier that can differ between them: what a single exposition needs."""
-        self.tick(0)
+        self.tick(0, inf)  # nobody makes rates of two samples
         self._clock.wait(self._limits.interval_s)
         while not self.resting:
             self._clock.wait(0.005)
         second = self._tracks[Tier.MEDIUM].every
         self._tracks[Tier.FAST].next_tick = second  # those in between are left out on purpose
         self._gpu.track.next_tick = second + 1  # what was read of it is enough
-        self.tick(second)
+        self.tick(second, inf)

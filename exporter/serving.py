@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import gc
 import logging
+import resource
 import signal
 import socket
 from threading import Thread
@@ -19,6 +20,7 @@ from exporter.server import Server
 from exporter.settings import Settings
 
 _STOP_S = 1.0
+_ENOUGH_FILES = 1 << 20
 _LOG = logging.getLogger("exporter")
 
 
@@ -28,6 +30,7 @@ def serve(settings: Settings) -> int:
     Raises:
         SettingsError: a setting that only the collectors can judge is wrong.
     """
+    _allow_many_files()
     engine = Engine(settings)
     host, port = settings.listen
     try:
@@ -68,6 +71,14 @@ async def _run(engine: Engine, settings: Settings, sockets: list[socket.socket])
     if broken:
         _LOG.error("the sampler has ended unexpectedly")
     return int(broken)
+
+
+def _allow_many_files() -> None:
+    """Raise the limit of open files towards the hard one: a host of many CPUs and disks has thousands to hold."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _settle_memory() -> None:

@@ -110,6 +110,12 @@ class Slot:
             health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
         return taken
 
+    def late(self) -> Reading:
+        """The reading of a tick that came to it too late: its values would not be of the tick's time."""
+        if not self.off:
+            self.health.errors["late"] += 1
+        return self.gap
+
     def finish(self, taken: Any, wall_s: float) -> Reading:
         """The reading of what was taken at ``wall_s``."""
         if isinstance(taken, Reading):
@@ -226,11 +232,11 @@ class Slot:
         self._rebuild_at_s = inf
 
     def over_budget(self, budget_s: float) -> bool:
-        """Whether reads keep taking longer than the budget: strikes for those over it, undone by those within it.
+        """Whether reads keep taking longer than its share of the budget: strikes for those, undone by quicker ones.
 
         A thread that loses its CPU now and then while it reads is not at fault, so one long read proves nothing.
         """
-        if self.health.duration_s > budget_s:
+        if self.health.duration_s > budget_s * self.kind.budget_share:
             self._strikes += 1
         elif self._strikes:
             self._strikes -= 1
@@ -240,7 +246,9 @@ class Slot:
         """Have it read in a slower tier from now on."""
         self._strikes = 0
         self.health.errors["over_budget"] += 1
-        self._moved = f"moved from {self.tier} to {tier}: reads took more than {budget_s * 1000:g} ms"
+        self._moved = (
+            f"moved from {self.tier} to {tier}: reads took more than {budget_s * self.kind.budget_share * 1000:g} ms"
+        )
         self.health.tier, self.health.reason = tier, self._moved
         _LOG.warning("collector %s %s", self.name, self._moved)
 

@@ -5,6 +5,8 @@ What the generic events mean: https://man7.org/linux/man-pages/man2/perf_event_o
 
 from __future__ import annotations
 
+from functools import partial
+
 from catalog.family import Alias, Family, Kind, Profile, Subsystem, Tier, Unit
 
 _CPU = ("cpu",)
@@ -26,6 +28,10 @@ def _event(
 
 def _cache(name: str, help_text: str, source: str, *, alias: str = "", profile: Profile = Profile.CORE) -> Family:
     return _event(name, help_text, source, alias=alias and f"cache_{alias}", tier=Tier.MEDIUM, profile=profile)
+
+
+# To read these of another CPU, that CPU is interrupted: what seconds tell as well is not asked ten times a second.
+_clock = partial(_event, tier=Tier.MEDIUM)
 
 
 CYCLES = _event(
@@ -184,49 +190,49 @@ DTLB_STORE_MISSES = _cache(
     profile=Profile.FULL,
 )
 
-TSC_CYCLES = _event(
+TSC_CYCLES = _clock(
     "hostpulse_cpu_tsc_cycles_total",
     "Ticks of each CPU's time-stamp counter, which go on at one rate whatever the CPU does.",
     "msr/tsc/",
     unit=Unit.CYCLES,
 )
-MPERF_CYCLES = _event(
+MPERF_CYCLES = _clock(
     "hostpulse_cpu_mperf_cycles_total",
     "Ticks at the rate of the time-stamp counter in which each CPU was not halted.",
     "msr/mperf/",
     unit=Unit.CYCLES,
 )
-APERF_CYCLES = _event(
+APERF_CYCLES = _clock(
     "hostpulse_cpu_aperf_cycles_total",
     "Cycles in which each CPU was not halted, at the frequency that it ran at.",
     "msr/aperf/",
     unit=Unit.CYCLES,
 )
-SMI = _event(
+SMI = _clock(
     "hostpulse_cpu_smi_total",
     "System-management interrupts: the firmware took the CPU away from the kernel. Intel only.",
     "msr/smi/",
     profile=Profile.STANDARD,
 )
-CONTEXT_SWITCHES = _event(
+CONTEXT_SWITCHES = _clock(
     "hostpulse_cpu_context_switches_total",
     "Context switches of each CPU; /proc/stat has only those of all together.",
     "PERF_COUNT_SW_CONTEXT_SWITCHES",
     alias="context_switches",
 )
-MIGRATIONS = _event(
+MIGRATIONS = _clock(
     "hostpulse_cpu_migrations_total",
     "Tasks that were moved to each CPU from another one.",
     "PERF_COUNT_SW_CPU_MIGRATIONS",
     alias="cpu_migrations",
 )
-MINOR_FAULTS = _event(
+MINOR_FAULTS = _clock(
     "hostpulse_cpu_minor_faults_total",
     "Page faults on each CPU that needed no storage; /proc/vmstat has only those of all together.",
     "PERF_COUNT_SW_PAGE_FAULTS_MIN",
     alias="minor_faults",
 )
-MAJOR_FAULTS = _event(
+MAJOR_FAULTS = _clock(
     "hostpulse_cpu_major_faults_total",
     "Page faults on each CPU that had to read from storage; /proc/vmstat has only those of all together.",
     "PERF_COUNT_SW_PAGE_FAULTS_MAJ",

@@ -29,7 +29,7 @@ class PerfClockCollector(PerfCollector):
     """One group, and one read, a CPU. The clocks come first: a group that software leads is not read from registers."""
 
     name = "perfclock"
-    tier = Tier.FAST
+    tier = Tier.MEDIUM
     candidates = _EVENTS
     largest_group = len(_EVENTS)
     families = tuple(_EVENTS)

@@ -206,3 +206,10 @@ def test_version_and_help_go_to_standard_output() -> None:
     shown = _run("--help")
     assert shown.returncode == 0
     assert all(text in shown.stdout for text in ("serve", "--sample.interval", "HOSTPULSE_EXPORTER_SAMPLE_INTERVAL"))
+
+
+def test_limit_of_open_files_is_raised_as_far_as_it_may_be(tmp_path: Path) -> None:
+    prefix = ("prlimit", "--nofile=256:5000")
+    with start_exporter(tmp_path, "--web.max-connections=8", prefix=prefix) as server:
+        limits = Path(f"/proc/{server.pid}/limits").read_text()
+    assert re.search(r"Max open files\s+5000\s+5000\s", limits), limits

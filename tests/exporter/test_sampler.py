@@ -62,6 +62,53 @@ def test_missed_ticks_are_counted_and_not_made_up() -> None:
     assert built.tally.paces[Tier.MEDIUM].overruns == 0
 
 
+def test_values_read_long_after_the_time_of_their_tick_are_a_gap_and_counted() -> None:
+    hands, slow = Hands(), Script()
+
+    def read() -> Sequence[float]:
+        if hands.elapsed_s == 0.1:
+            hands.move(0.06)
+        return (1.0, 2.0)
+
+    slow.read = read
+    kinds = [scripted(name, Tier.FAST, script) for name, script in (("a", Script()), ("b", slow), ("c", Script()))]
+    built = engine(hands, *kinds, scripted("d", Tier.MEDIUM, Script()))
+    for tick in range(3):
+        hands.elapsed_s = tick / 10
+        built.sampler.tick(tick)
+    fast = [segment for segment in built.since(0.0) if segment.schema.tier is Tier.FAST]
+    rows = [list(fast[0].pieces[0][start : start + 7]) for start in range(0, 21, 7)]
+    assert [[isnan(value) for value in row[1:]] for row in rows] == [
+        [False] * 6, [False, False, True, True, True, True], [False] * 6,
+    ]  # fmt: skip
+    late = {name: health.errors["late"] for name, health in built.tally.collectors.items()}
+    assert late == {"a": 0, "b": 1, "c": 1, "d": 0}
+    assert built.tally.collectors["b"].state is State.ON
+
+
+def test_lateness_is_measured_by_the_interval_of_the_tier() -> None:
+    hands = Hands()
+
+    def read() -> Sequence[float]:
+        hands.move(0.3)
+        return (3.0, 4.0)
+
+    built = engine(hands, scripted("fast", Tier.FAST, Script(read=read)), scripted("medium", Tier.MEDIUM, Script()))
+    built.sampler.tick(0)
+    assert all(map(isnan, newest(built, Tier.FAST)[1]))
+    assert newest(built, Tier.MEDIUM)[1] == [1.0, 2.0]
+
+
+def test_collector_with_a_small_share_of_the_budget_is_moved_when_it_exceeds_that() -> None:
+    hands, kind = Hands(), scripted("greedy", Tier.FAST, Script())
+    kind.budget_share = 1e-9
+    built = engine(hands, kind)
+    for tick in range(150):
+        built.sampler.tick(tick)
+        hands.move(0.1)
+    assert built.tally.collectors["greedy"].tier is Tier.MEDIUM
+
+
 def test_medium_tick_that_falls_into_a_hole_is_taken_at_the_next_tick() -> None:
     hands = Hands()
     built = engine(hands, scripted("fast", Tier.FAST, Script()), scripted("medium", Tier.MEDIUM, Script()))
