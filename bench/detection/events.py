@@ -34,6 +34,14 @@ def spans(active: Bools) -> Spans:
     return edges.reshape(-1, 2).astype(np.intp)
 
 
+def inside(stretches: Spans, length: int) -> Bools:
+    """Which of so many points lie in one of the stretches, bool[N]; the inverse of ``spans``."""
+    active = np.zeros(length, dtype=bool)
+    for start, end in stretches:
+        active[start:end] = True
+    return active
+
+
 def merged(stretches: Spans, most_apart: float) -> Spans:
     """Stretches [S, 2] of which those at most so many points apart are one."""
     if not len(stretches):

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bench.detection.blame import blamed
-from bench.detection.events import alarmed
+from bench.detection.events import alarmed, inside
 from bench.detection.points import causal_mean, rank
 from bench.detection.replay import Live, Scored, features_of, learned, live, scored, shipped_judge
-from bench.detection.sets import Declared, Machine, load
+from bench.detection.report import mean, table
+from bench.detection.sets import Declared, Figures, Machine, Options, files, load
+from bench.detection.vus import vus_pr
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.model import FUSED
 from detector.pipeline import Judge
 
 RANDOM = "random"
-Figures = dict[str, Any]
 
 
-def measure(path: Path, declared: Declared, smooth: int, quick: bool, dump: Path | None) -> Figures:
-    """Figures of the machine in ``path``; ``quick``: without the running pipeline, alarms by the first model alone."""
+class Work:
+    """The machines of one folder, each measured by itself in the pool."""
+
+    def __init__(self, pool: Executor, folder: Path, declared: Declared, options: Options) -> None:
+        self._options = options
+        self._futures = {path.stem: pool.submit(measure, path, declared, options) for path in files(folder)}
+        self.title = f"{folder.name}, {len(self._futures)} machines"
+
+    def figures(self) -> Figures:
+        """Means over machines; DataError where one cannot be used."""
+        found = {name: future.result() for name, future in self._futures.items()}
+        if self._options.each:
+            for name, figures in found.items():
+                print(table(name, figures))
+        return mean(list(found.values()))
+
+
+def measure(path: Path, declared: Declared, options: Options) -> Figures:
+    """Figures of the machine in ``path``; quick ones have no running pipeline, alarms are the first model's."""
     machine = load(path, declared)
     judge_by = shipped_judge(machine.interval_s)
     train = features_of(machine.train, machine.channels, machine.interval_s, judge_by)
@@ -31,11 +48,11 @@ def measure(path: Path, declared: Declared, smooth: int, quick: bool, dump: Path
     state = learned(train, judge_by)
     assert state.model is not None, "a fit leaves a model"
     static = scored(state.model, test.x, judge_by)
-    running = None if quick else live(test, state, judge_by)
-    if dump is not None:
+    running = None if options.quick else live(test, state, judge_by, inside(machine.segments, len(machine.label)))
+    if options.dump is not None:
         held = scored(state.model, train.x, judge_by)
-        _dump(dump / path.parent.name, machine, static, held, running)
-    return _figures(machine, static, running, judge_by, smooth)
+        _dump(options.dump / path.parent.name, machine, static, held, running)
+    return _figures(machine, static, running, judge_by, options.smooth)
 
 
 def _figures(machine: Machine, static: Scored, running: Live | None, judge_by: Judge, smooth: int) -> Figures:
@@ -43,11 +60,11 @@ def _figures(machine: Machine, static: Scored, running: Live | None, judge_by: J
     scores = static.scores | {RANDOM: chance.random(len(machine.label))}
     alarms = static.alarms | ({FUSED: running.active} if running else {})
     alarms[RANDOM] = np.roll(alarms[FUSED], int(chance.integers(len(machine.label))))
-    figures: Figures = {
-        name: asdict(rank(machine.label, causal_mean(score, smooth)))
-        | asdict(alarmed(alarms[name], machine.label, machine.interval_s, judge_by.window_s))
-        for name, score in scores.items()
-    }
+    figures: Figures = {}
+    for name, score in scores.items():
+        smoothed = causal_mean(score, smooth)
+        figures[name] = asdict(rank(machine.label, smoothed)) | {"vus_pr": vus_pr(machine.label, smoothed)}
+        figures[name] |= asdict(alarmed(alarms[name], machine.label, machine.interval_s, judge_by.window_s))
     if running is None:
         return figures
     owner = np.array([[c.subsystem == name for c in machine.channels] for name in JUDGED_SUBSYSTEMS])
@@ -67,16 +84,3 @@ def _dump(folder: Path, machine: Machine, static: Scored, held: Scored, running:
         folder / f"{machine.name}.npz",
         label=machine.label, segments=machine.segments, truth=machine.truth, z=static.z, **arrays,
     )  # fmt: skip
-
-
-def mean(machines: Sequence[Figures]) -> Figures:
-    """Mean of each figure over those machines that have one; NaN where none has."""
-    result: Figures = {}
-    for name, first in machines[0].items():
-        values = [machine[name] for machine in machines]
-        if isinstance(first, dict):
-            result[name] = mean(values)
-        else:
-            known = [value for value in values if not np.isnan(value)]
-            result[name] = float(np.mean(known)) if known else np.nan
-    return result

@@ -29,6 +29,18 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
+class _Window(Features):
+    """One of many windows with the same features: their names are not made anew for each."""
+
+    known: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See ``Features``."""
+        return self.known
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """What one model says of windows, by row of the table: scores [N], without bound, and at the bound of each the
     alarm rule's verdict bool[N]; ``random`` is not among them. ``z`` float32[N, F] are the deviations."""
@@ -104,18 +116,19 @@ def scored(model: Model, x: Floats, judge_by: Judge) -> Scored:
     return Scored({name: np.concatenate(values) for name, values in parts.items()}, alarms, np.concatenate(deviations))
 
 
-def live(windows: Features, state: HostState, judge_by: Judge) -> Live:
-    """All windows one by one as on a running host, with all that it learns meanwhile."""
+def live(windows: Features, state: HostState, judge_by: Judge, weighed: Bools) -> Live:
+    """All windows one by one as on a running host, with all that it learns meanwhile; evidence where ``weighed``."""
     verdicts: list[Verdict] = []
     evidence = []
-    owners = _owners(windows.features)
+    owners, names = _owners(windows.features), windows.names
+    nothing = np.zeros(owners.shape[1])
     before_fits = state.fits
     for row in range(len(windows.end_s)):
         part = slice(row, row + 1)
-        window = Features(windows.end_s[part], windows.x[part], windows.features)
+        window = _Window(windows.end_s[part], windows.x[part], windows.features, names)
         state, verdict = judge_window(window, state, judge_by)
         verdicts.append(verdict)
-        evidence.append(_channel_evidence(state, owners, judge_by))
+        evidence.append(_channel_evidence(state, owners, judge_by) if weighed[row] else nothing)
         if due(state, verdict.end_s, judge_by):
             state = fit(state, judge_by)
     shares = [[verdict.shares.get(name, 0.0) for name in JUDGED_SUBSYSTEMS] for verdict in verdicts]

@@ -22,6 +22,18 @@ from detector.frame import Floats
 FLOOR_SHARE = 0.02  # of a column's range: a deviation below it is too small to matter, in any column
 
 Bools = npt.NDArray[np.bool_]
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Rank by the causal mean of ``smooth`` scores; ``quick``: one model that learns no more; figures of ``each``
+    machine too; ``dump``: where to leave the scores."""
+
+    smooth: int = 1
+    quick: bool = False
+    each: bool = False
+    dump: Path | None = None
 
 
 class DataError(Exception):
