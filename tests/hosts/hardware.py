@@ -1,8 +1,9 @@
-"""A host with what a small virtual machine lacks: sensors, energy counters, RDMA, memory and PCI error counts.
+"""A host with what a small virtual machine lacks: sensors, energy counters, RDMA, a bond, slices, hardware errors.
 
 In the formats of https://docs.kernel.org/hwmon/sysfs-interface.html, https://docs.kernel.org/power/powercap/powercap.html,
-https://docs.kernel.org/admin-guide/RAS/main.html, https://docs.kernel.org/ABI/stable/sysfs-class-infiniband.html and
-https://docs.kernel.org/scheduler/sched-stats.html.
+https://docs.kernel.org/admin-guide/RAS/main.html, https://docs.kernel.org/ABI/stable/sysfs-class-infiniband.html,
+https://docs.kernel.org/scheduler/sched-stats.html, https://docs.kernel.org/networking/bonding.html and
+https://docs.kernel.org/admin-guide/cgroup-v2.html.
 """
 
 from __future__ import annotations
@@ -81,6 +82,12 @@ _FILES = {
     f"{_PORT}/hw_counters/out_of_sequence": "44\n",
     f"{_PORT}/hw_counters/np_cnp_sent": "5\n",
     "/sys/class/infiniband/mlx5_1/ports/1/state": "1: DOWN\n",
+    "/sys/class/net/bond0/bonding/slaves": "eth0 eth1\n",
+    "/sys/class/net/eth0/bonding_slave/mii_status": "up\n",
+    "/sys/class/net/eth1/bonding_slave/mii_status": "down\n",
+    "/sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
+    "/sys/fs/cgroup/system.slice/cpu.stat": "usage_usec 9\nnr_periods 5\nnr_throttled 2\nthrottled_usec 700\n",
+    "/sys/fs/cgroup/system.slice/memory.events": "low 0\nhigh 1\nmax 2\noom 0\noom_kill 0\n",
 }
 
 

@@ -13,15 +13,23 @@ from hypothesis import strategies as st
 
 from catalog.family import Kind, Profile
 from exporter.collector import Collector, Unavailable, discover
+from exporter.collectors.nicevents import NiceventsCollector
+from exporter.collectors.xid import XidCollector
+from exporter.gpus import NvmlCollector
 from exporter.host import Host
 from exporter.perfcounters import PerfCollector
 from tests.hosts import captured_vm, context
 from tests.hosts.hardware import hardware
 from tests.properties import PROPERTY
 
+UNFILED = (PerfCollector, NvmlCollector, XidCollector)
 # No files can stand in for system calls: collectors that make them have tests of their own.
-COLLECTORS = {name: kind for name, kind in discover().items() if not issubclass(kind, PerfCollector)}
-HARDWARE = {"aer", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors", "rdmalink"}
+CALLERS = (PerfCollector, NiceventsCollector)
+COLLECTORS = {name: kind for name, kind in discover().items() if not issubclass(kind, CALLERS)}
+HARDWARE = {
+    "aer", "bonding", "cgroup", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors",
+    "rdmalink",
+}  # fmt: skip
 PATCHES = [b"", b"-7", b"9" * 30, b"1e999", b"nan", b"\0\xff\xfe", b"x", b"\n", b" ", b"cpu0", b":", b"a\nb"]
 CLEAR = (OSError, ValueError, Unavailable)
 

@@ -187,3 +187,14 @@ def test_rdma_state_and_rate_are_numbers(profile: Profile, count: int, tmp_path:
     assert values['network_rdma_state{device="mlx5_1",port="1"}'] == 1
     assert values.get('network_rdma_rate_bytes_per_second{device="mlx5_0",port="1"}', 50e9) == 50e9
     assert len(values) == count
+
+
+def test_bond_tells_how_many_links_it_has_and_how_many_of_them_work(tmp_path: Path) -> None:
+    collector = opened("bonding", hardware(tmp_path))
+    assert latest(collector) == {
+        'network_bonding_slaves{master="bond0",state="configured"}': 2,
+        'network_bonding_slaves{master="bond0",state="active"}': 1,
+    }
+    written(tmp_path, {"/sys/class/net/eth1/bonding_slave/mii_status": "up\n"})
+    assert latest(collector)['network_bonding_slaves{master="bond0",state="active"}'] == 2
+    collector.close()
