@@ -14,7 +14,7 @@ from bench.detection.points import causal_mean, rank
 from bench.detection.replay import Live, Scored, features_of, learned, live, scored, shipped_judge
 from bench.detection.report import mean, table
 from bench.detection.sets import Declared, Figures, Machine, Options, files, load
-from bench.detection.vus import vus_pr
+from bench.detection.vus import period, vus_pr
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.model import FUSED
 from detector.pipeline import Judge
@@ -60,10 +60,11 @@ def _figures(machine: Machine, static: Scored, running: Live | None, judge_by: J
     scores = static.scores | {RANDOM: chance.random(len(machine.label))}
     alarms = static.alarms | ({FUSED: running.active} if running else {})
     alarms[RANDOM] = np.roll(alarms[FUSED], int(chance.integers(len(machine.label))))
+    longest = period(machine.test[:, 0])
     figures: Figures = {}
     for name, score in scores.items():
         smoothed = causal_mean(score, smooth)
-        figures[name] = asdict(rank(machine.label, smoothed)) | {"vus_pr": vus_pr(machine.label, smoothed)}
+        figures[name] = asdict(rank(machine.label, smoothed)) | {"vus_pr": vus_pr(machine.label, smoothed, longest)}
         figures[name] |= asdict(alarmed(alarms[name], machine.label, machine.interval_s, judge_by.window_s))
     if running is None:
         return figures

@@ -85,9 +85,10 @@ def arrays(path: Path, *names: str) -> dict[str, npt.NDArray[Any]]:
     """The named arrays of a file; DataError where it is no such file or lacks one of them."""
     try:
         with np.load(path, allow_pickle=False) as opened:
+            missing = [name for name in names if name not in opened.files]
+            if missing:
+                raise DataError(f"{path}: there is no array {missing[0]!r}; {', '.join(names)} are needed")
             return {name: opened[name] for name in names}
-    except KeyError as error:
-        raise DataError(f"{path}: there is no array {error.args[0]!r}; {', '.join(names)} are needed") from error
     except (OSError, ValueError, BadZipFile) as error:
         raise DataError(f"{path}: cannot be read as an .npz file: {error}") from error
 

@@ -1,0 +1,1 @@
+"""Tests of the detection benchmark: its figures against naive ones, and that it runs the shipped pipeline causally."""

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from bench.detection.events import inside
+from bench.detection.replay import Live, features_of, learned, live, scored, shipped_judge
+from bench.detection.sets import SETS, Machine, load
+from detector.features import Features
+from detector.model import judge
+from detector.state import HostState
+from tests.bench.detection.made import machine_arrays
+
+_FAULT = (60, 100)
+
+
+@cache
+def _machine() -> Machine:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "one.npz"
+        np.savez(path, **machine_arrays(38, 600, 160, [_FAULT], moved=12))
+        return load(path, SETS["smd"])
+
+
+@cache
+def _learned() -> tuple[HostState, Features]:
+    machine, judge_by = _machine(), shipped_judge(60.0)
+    train = features_of(machine.train, machine.channels, 60.0, judge_by)
+    test = features_of(machine.test, machine.channels, 601 * 60.0, judge_by)
+    return learned(train, judge_by), test
+
+
+@cache
+def _lived() -> Live:
+    state, test = _learned()
+    return live(test, state, shipped_judge(60.0), inside(np.array([_FAULT]), len(test.end_s)))
+
+
+def test_minutes_are_judged_by_windows_of_three_samples() -> None:
+    judge_by = shipped_judge(60.0)
+    assert (judge_by.window_s, judge_by.stride_s) == (180.0, 60.0)
+    assert shipped_judge(1.0).window_s == 3.0
+
+
+def test_model_is_of_the_train_split_alone() -> None:
+    state, _ = _learned()
+    assert state.model is not None
+    assert state.model.rows == 600
+    assert (state.last_end_s, state.fits) == (600 * 60.0, 1)
+
+
+def test_scores_of_one_model_are_the_shipped_ones_and_raised_by_the_fault() -> None:
+    state, test = _learned()
+    assert state.model is not None
+    table = scored(state.model, test.x, shipped_judge(60.0))
+    assert list(table.scores) == ["fused", "deviation", "forest", "subspace"]
+    assert table.scores["fused"] == pytest.approx(judge(state.model, test.x).fused)
+    for name, score in table.scores.items():
+        assert np.median(score[65:95]) > np.quantile(score[:55], 0.95), name
+
+
+def test_running_pipeline_finds_the_fault_and_blames_its_column_and_subsystem() -> None:
+    lived = _lived()
+    assert not lived.active[:60].any()
+    assert lived.active[60:100].any()
+    assert lived.evidence[60:70].sum(axis=0).argmax() == 12
+    assert not lived.evidence[:60].any()
+    assert lived.subsystem[int(lived.active.argmax())] == "storage"
+
+
+def test_what_comes_later_changes_nothing_before() -> None:
+    state, test = _learned()
+    x = test.x.copy()
+    x[90:] += 5.0
+    other = live(replace(test, x=x), state, shipped_judge(60.0), np.zeros(len(x), dtype=bool))
+    lived = _lived()
+    assert (other.active[:90] == lived.active[:90]).all()
+    assert other.shares[:90] == pytest.approx(lived.shares[:90])
+    assert other.subsystem[:90] == lived.subsystem[:90]
