@@ -61,20 +61,20 @@ def plan(folder: Path) -> Plan:
     path = folder / "meta.json"
     try:
         meta: dict[str, Any] = json.loads(path.read_text())
-        columns, kinds, runs, bits = (meta[key] for key in ("columns", "kind", "runs", "label_bits"))
-    except (OSError, ValueError, KeyError) as error:
+        faults = {int(bit): str(fault) for bit, fault in meta["label_bits"].items()}
+        runs = [(str(run["run"]), str(run["app"]), bool(run["intervals"])) for run in meta["runs"]]
+        columns, gauge = tuple(meta["columns"]), np.array([kind == "gauge" for kind in meta["kind"]])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: cannot be read, or lacks a key: {error}") from error
-    unknown = sorted(set(bits.values()) - SUBSYSTEM.keys())
+    unknown = sorted(set(faults.values()) - SUBSYSTEM.keys())
     if unknown:
         raise DataError(f"{path}: label_bits: nothing is known of {unknown[0]!r}, only of {', '.join(SUBSYSTEM)}")
-    there = [run for run in runs if (folder / f"{run['run']}.npz").is_file()]
-    clean = {run["app"]: run["run"] for run in there if not run["intervals"]}
-    faulty = {app: [run["run"] for run in there if run["intervals"] and run["app"] == app] for app in clean}
+    there = [run for run in runs if (folder / f"{run[0]}.npz").is_file()]
+    clean = {app: name for name, app, faulty in there if not faulty}
+    faulty = {app: [name for name, of, faulty in there if faulty and of == app] for app in clean}
     if not any(faulty.values()):
         raise DataError(f"{path}: runs: no application has both a run without intervals and one with them")
-    gauge = np.array([kind == "gauge" for kind in kinds])
-    faults = {int(bit): fault for bit, fault in bits.items()}
-    return Plan(folder, tuple(columns), gauge, clean, faulty, len(runs) - len(there), faults)
+    return Plan(folder, columns, gauge, clean, faulty, len(runs) - len(there), faults)
 
 
 def judged(plan: Plan, app: str, runs: Sequence[str], options: Options) -> list[Judged]:

@@ -20,6 +20,7 @@ from detector.model import FUSED
 from detector.pipeline import Judge
 
 RANDOM = "random"
+LIVE = "live"  # the fused score of the running pipeline, which learns on
 
 
 class Work:
@@ -57,7 +58,7 @@ def measure(path: Path, declared: Declared, options: Options) -> Figures:
 
 def _figures(machine: Machine, static: Scored, running: Live | None, judge_by: Judge, smooth: int) -> Figures:
     chance = np.random.default_rng(0)
-    scores = static.scores | {RANDOM: chance.random(len(machine.label))}
+    scores = static.scores | {RANDOM: chance.random(len(machine.label))} | ({LIVE: running.score} if running else {})
     alarms = static.alarms | ({FUSED: running.active} if running else {})
     alarms[RANDOM] = np.roll(alarms[FUSED], int(chance.integers(len(machine.label))))
     longest = period(machine.test[:, 0])
@@ -65,13 +66,16 @@ def _figures(machine: Machine, static: Scored, running: Live | None, judge_by: J
     for name, score in scores.items():
         smoothed = causal_mean(score, smooth)
         figures[name] = asdict(rank(machine.label, smoothed)) | {"vus_pr": vus_pr(machine.label, smoothed, longest)}
-        figures[name] |= asdict(alarmed(alarms[name], machine.label, machine.interval_s, judge_by.window_s))
-    if running is None:
-        return figures
-    owner = np.array([[c.subsystem == name for c in machine.channels] for name in JUDGED_SUBSYSTEMS])
-    if len({channel.subsystem for channel in machine.channels}) == 1:
-        owner[:] = False
-    figures |= asdict(blamed(machine.segments, machine.truth, running.evidence, running.shares, owner))
+    for name, active in alarms.items():
+        figures[name] |= asdict(alarmed(active, machine.label, machine.interval_s, judge_by.window_s))
+    return figures | (_blame(machine, running) if running else {})
+
+
+def _blame(machine: Machine, running: Live) -> Figures:
+    owner = np.array([[channel.subsystem == name for channel in machine.channels] for name in JUDGED_SUBSYSTEMS])
+    if owner.any(axis=1).sum() == 1:
+        owner[:] = False  # columns without names: nobody knows whose they are
+    figures = asdict(blamed(machine.segments, machine.truth, running.evidence, running.shares, owner))
     return figures | {"refits": running.fits, "rebaselines": running.rebaselines}
 
 
@@ -80,7 +84,12 @@ def _dump(folder: Path, machine: Machine, static: Scored, held: Scored, running:
     arrays: Figures = {f"test/{name}": score for name, score in static.scores.items()}
     arrays |= {f"train/{name}": score for name, score in held.scores.items()}
     if running is not None:
-        arrays |= {"active": running.active, "shares": running.shares, "evidence": running.evidence}
+        arrays |= {
+            "live": running.score,
+            "active": running.active,
+            "shares": running.shares,
+            "evidence": running.evidence,
+        }
     np.savez_compressed(
         folder / f"{machine.name}.npz",
         label=machine.label, segments=machine.segments, truth=machine.truth, z=static.z, **arrays,

@@ -52,9 +52,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What the running pipeline says of windows: ``active`` bool[N], ``subsystem`` of the open episode [N], ``shares``
-    float64[N, G] and ``evidence`` float32[N, C] by channel; ``fits`` after the first, and ``rebaselines``."""
+    """What the running pipeline says of windows: ``score`` float64[N] with its bound at 1, ``active`` bool[N],
+    ``subsystem`` of the open episode [N], ``shares`` float64[N, G] and ``evidence`` float32[N, C] by channel; ``fits``
+    after the first, and ``rebaselines``."""
 
+    score: Floats
     active: Bools
     subsystem: tuple[str, ...]
     shares: Floats
@@ -133,6 +135,7 @@ def live(windows: Features, state: HostState, judge_by: Judge, weighed: Bools) -
             state = fit(state, judge_by)
     shares = [[verdict.shares.get(name, 0.0) for name in JUDGED_SUBSYSTEMS] for verdict in verdicts]
     return Live(
+        np.array([verdict.score for verdict in verdicts]),
         np.array([verdict.active for verdict in verdicts]),
         tuple(verdict.subsystem for verdict in verdicts),
         np.array(shares),

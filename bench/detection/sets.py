@@ -110,6 +110,8 @@ def load(path: Path, declared: Declared) -> Machine:
         for number, subsystem in enumerate(subsystems)
     )
     segments, truth = found["interp_segments"].astype(np.intp), found["interp_dims"].astype(bool)
+    if segments.shape != (len(truth), 2) or truth.shape[1:] != (count,):
+        raise DataError(f"{path}: interp_dims {truth.shape} must be a row of {count} for each of interp_segments")
     return Machine(path.stem, declared.interval_s, channels, train, test, label, segments, truth)
 
 

@@ -36,8 +36,8 @@ def test_one_line_of_json_has_all_figures_of_the_sets_that_are_there(
     for name in ("asd", "jumpstarter"):
         assert f"{name}: skipped" in text
     assert set(figures["smd"]) == {
-        "fused", "deviation", "subspace", "forest", "random", "hr100", "hr150", "rc3", "subsystem_at_1", "refits",
-        "rebaselines",
+        "fused", "deviation", "subspace", "forest", "random", "live", "hr100", "hr150", "rc3", "subsystem_at_1",
+        "refits", "rebaselines",
     }  # fmt: skip
     assert set(figures["smd"]["fused"]) == set(figures["smd"]["random"]) == _POINTS | _ALARMS
     assert figures["smd"]["fused"]["ap"] > 0.8 > 0.3 > figures["smd"]["random"]["ap"]

@@ -40,6 +40,7 @@ def test_range_of_a_column_is_never_zero() -> None:
     [
         ({"test_label": None}, "no array 'test_label'"),
         ({"test_label": np.zeros(7)}, "must be 38 columns of 7 labels"),
+        ({"interp_dims": np.zeros((1, 5))}, "must be a row of 38"),
         ({"train_T": np.zeros((5, 50)), "test_T": np.zeros((5, 40))}, "5 columns; this data set has 38"),
     ],
 )
