@@ -123,6 +123,13 @@ class Family:
     profile: Profile = Profile.CORE
     source: str = ""
     aliases: tuple[Alias, ...] = ()
+    averaged: bool = False
+    """Whether a count of several CPUs is told as their mean: that of a clock is."""
+
+    @property
+    def averaged_over_cpus(self) -> bool:
+        """Whether one value for several CPUs is their mean and not their sum, so that shares of time stay shares."""
+        return self.averaged or self.kind is Kind.GAUGE or self.unit is Unit.SECONDS
 
     def __post_init__(self) -> None:
         name = self.name

@@ -44,6 +44,7 @@ class Context:
     host: Host
     profile: Profile = Profile.CORE
     tally: Tally = field(default_factory=Tally)
+    kmsg: str = "/dev/kmsg"
 
     def wants(self, family: Family) -> bool:
         """Whether the chosen profile includes a family."""

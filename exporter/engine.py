@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from exporter.collector import Collector, Context, discover
 from exporter.exposition import Exposition, Format
+from exporter.folding import folder
 from exporter.host import Host
 from exporter.ring import Ring, Segment
 from exporter.sampler import Limits, Row, Sampler
@@ -31,7 +32,10 @@ class Engine:
         self.clock = clock or Clock()
         self.tally = Tally()
         context = Context(host or host_of(settings), settings.profile, self.tally)
-        self.slots = [Slot(kinds[name], context, disabled=name in settings.disabled) for name in sorted(kinds)]
+        fold = folder(context.host, settings.granularity)
+        self.slots = [
+            Slot(kinds[name], context, disabled=name in settings.disabled, fold=fold) for name in sorted(kinds)
+        ]
         for slot in self.slots:
             slot.start()
         self._ring = Ring(settings.ring_duration_s, settings.ring_bytes)

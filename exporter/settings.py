@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from catalog.family import Profile
+from exporter.folding import Granularity
 from exporter.quantity import Address, Choice, Duration, Kind, Names, Path, Size, Whole
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_EXPORTER_"
@@ -35,6 +36,12 @@ class Settings:
         "core",
         Choice(Profile),
         "Which families are collected; each profile includes the ones before it.",
+    )
+    granularity: Granularity = _setting(  # noqa: RUF009 - it returns a field
+        "cpu.granularity",
+        "auto",
+        Choice(Granularity),
+        "What has CPU series of its own: each CPU (core), NUMA node or package; auto is numa above 64 CPUs, else core.",
     )
     interval_s: float = _setting(
         "sample.interval",

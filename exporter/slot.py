@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Collector, Context, PartedCollector, Unavailable
+from exporter.folding import Fold, unfolded
 from exporter.tally import Health, State
 
 _RETRY_S = 30.0
@@ -36,7 +37,13 @@ class Slot:
     """
 
     def __init__(
-        self, kind: type[Collector], context: Context, *, disabled: bool = False, retry_s: float = _RETRY_S
+        self,
+        kind: type[Collector],
+        context: Context,
+        *,
+        disabled: bool = False,
+        retry_s: float = _RETRY_S,
+        fold: Fold = unfolded,
     ) -> None:
         self.name = kind.name
         self.kind = kind
@@ -48,7 +55,7 @@ class Slot:
         self._parses = 0
         self._parsed: tuple[Any, Sequence[float]] = (None, ())
         self.gap = Reading((), ())
-        self._retry_s = retry_s
+        self._retry_s, self._fold = retry_s, fold
         self._rebuild_at_s = -inf
         self._cpu_every = _FAST_READS_MEASURED if kind.tier is Tier.FAST else 1
         self._strikes = 0
@@ -191,7 +198,7 @@ class Slot:
     def _build(self, now_s: float) -> Collector:
         self.close()
         self._rebuild_at_s = now_s + self._retry_s
-        self._collector = collector = self.kind(self._context)
+        self._collector = collector = self._fold(self.kind(self._context))
         self._take = collector.take if isinstance(collector, PartedCollector) else None
         self._rebuild_at_s = inf
         self._lay_out(collector)

@@ -11,7 +11,7 @@ from tests.tree import PRODUCT, ROOT, Source, product
 
 OUTSIDE = {
     "catalog": set[str](),
-    "exporter": {"catalog", "psutil", "tornado"},
+    "exporter": {"catalog", "psutil", "pynvml", "tornado"},
     "detector": {
         *("catalog", "numpy", "orjson", "prometheus_client", "psutil", "pydantic", "pydantic_core"),
         *("requests", "rich", "sklearn", "threadpoolctl", "tornado", "urllib3", "yaml"),
@@ -32,7 +32,7 @@ IMPURE = {
     "asyncio",
     "secrets",
 }
-HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client")
+HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml")
 
 
 def _outside(source: Source) -> set[str]:

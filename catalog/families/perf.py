@@ -21,9 +21,13 @@ def _event(
     tier: Tier = Tier.FAST,
     profile: Profile = Profile.CORE,
     unit: Unit = Unit.COUNT,
+    averaged: bool = False,
 ) -> Family:
     aliases = (Alias(f"node_perf_{alias}_total"),) if alias else ()
-    return Family(name, Kind.COUNTER, unit, help_text, Subsystem.CPU, _CPU, tier, profile, f"perf {source}", aliases)
+    source = f"perf {source}"
+    return Family(
+        name, Kind.COUNTER, unit, help_text, Subsystem.CPU, _CPU, tier, profile, source, aliases, averaged=averaged
+    )
 
 
 def _cache(name: str, help_text: str, source: str, *, alias: str = "", profile: Profile = Profile.CORE) -> Family:
@@ -31,7 +35,8 @@ def _cache(name: str, help_text: str, source: str, *, alias: str = "", profile: 
 
 
 # To read these of another CPU, that CPU is interrupted: what seconds tell as well is not asked ten times a second.
-_clock = partial(_event, tier=Tier.MEDIUM)
+_slower = partial(_event, tier=Tier.MEDIUM)
+_clock = partial(_slower, unit=Unit.CYCLES, averaged=True)
 
 
 CYCLES = _event(
@@ -194,45 +199,42 @@ TSC_CYCLES = _clock(
     "hostpulse_cpu_tsc_cycles_total",
     "Ticks of each CPU's time-stamp counter, which go on at one rate whatever the CPU does.",
     "msr/tsc/",
-    unit=Unit.CYCLES,
 )
 MPERF_CYCLES = _clock(
     "hostpulse_cpu_mperf_cycles_total",
     "Ticks at the rate of the time-stamp counter in which each CPU was not halted.",
     "msr/mperf/",
-    unit=Unit.CYCLES,
 )
 APERF_CYCLES = _clock(
     "hostpulse_cpu_aperf_cycles_total",
     "Cycles in which each CPU was not halted, at the frequency that it ran at.",
     "msr/aperf/",
-    unit=Unit.CYCLES,
 )
-SMI = _clock(
+SMI = _slower(
     "hostpulse_cpu_smi_total",
     "System-management interrupts: the firmware took the CPU away from the kernel. Intel only.",
     "msr/smi/",
     profile=Profile.STANDARD,
 )
-CONTEXT_SWITCHES = _clock(
+CONTEXT_SWITCHES = _slower(
     "hostpulse_cpu_context_switches_total",
     "Context switches of each CPU; /proc/stat has only those of all together.",
     "PERF_COUNT_SW_CONTEXT_SWITCHES",
     alias="context_switches",
 )
-MIGRATIONS = _clock(
+MIGRATIONS = _slower(
     "hostpulse_cpu_migrations_total",
     "Tasks that were moved to each CPU from another one.",
     "PERF_COUNT_SW_CPU_MIGRATIONS",
     alias="cpu_migrations",
 )
-MINOR_FAULTS = _clock(
+MINOR_FAULTS = _slower(
     "hostpulse_cpu_minor_faults_total",
     "Page faults on each CPU that needed no storage; /proc/vmstat has only those of all together.",
     "PERF_COUNT_SW_PAGE_FAULTS_MIN",
     alias="minor_faults",
 )
-MAJOR_FAULTS = _clock(
+MAJOR_FAULTS = _slower(
     "hostpulse_cpu_major_faults_total",
     "Page faults on each CPU that had to read from storage; /proc/vmstat has only those of all together.",
     "PERF_COUNT_SW_PAGE_FAULTS_MAJ",

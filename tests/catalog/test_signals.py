@@ -26,6 +26,8 @@ UNREAD = {
     "hostpulse_cpu_major_faults_total": "memory_major_page_faults_per_second sums the same up",
     "hostpulse_cpu_ref_cycles_total": "cpu_busy_ratio says the same of clocks that are never multiplexed",
     "hostpulse_cpu_perf_running_ratio": "tells how far to trust the counters, not how the host fares",
+    "hostpulse_gpu_memory_free_bytes": "the rest of gpu_memory_used_ratio",
+    "hostpulse_gpu_xid_last_timestamp_seconds": "when, for people; gpu_xid_errors_per_second says that",
     "hostpulse_memory_free_bytes": "small on a healthy host: memory_available_ratio tells what is left",
     "hostpulse_memory_paged_in_bytes_total": "storage_read_bytes_per_second by device",
     "hostpulse_memory_paged_out_bytes_total": "storage_written_bytes_per_second by device",
@@ -48,8 +50,9 @@ def _values(family: Family) -> dict[str, tuple[str, ...]]:
     """Label values of a small host: two of each, and every one that a signal asks for."""
     asked: dict[str, set[str]] = {label: {"0", "1"} for label in family.labels}
     for signal in SIGNALS.values():
-        for label, value in re.findall(rf'{family.name}{{(\w+)="(\w+)"}}', signal.promql()):
-            asked[label].add(value)
+        for matchers in re.findall(rf"{family.name}{{([^}}]*)}}", signal.promql()):
+            for label, value in re.findall(r'(\w+)="(\w+)"', matchers):
+                asked[label].add(value)
     return {label: tuple(sorted(values)) for label, values in asked.items()}
 
 

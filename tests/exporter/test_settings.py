@@ -42,6 +42,7 @@ def test_flag_beats_environment_and_environment_beats_default() -> None:
         ("path.procfs", "/host/proc", "procfs", "/host/proc"),
         ("path.sysfs", "/host/sys", "sysfs", "/host/sys"),
         ("path.rootfs", "/host", "rootfs", "/host"),
+        ("path.kmsg", "/host/dev/kmsg", "kmsg", "/host/dev/kmsg"),
         ("web.listen-address", ":80", "listen", ("", 80)),
         ("web.listen-address", "[::1]:0", "listen", ("::1", 0)),
         ("web.listen-address", "localhost:1", "listen", ("localhost", 1)),

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from catalog import FAMILIES
-from catalog.family import Alias, Family
+from catalog.family import Alias, Family, Subsystem
 from catalog.series import Series
 from exporter.collector import Unavailable, discover
 from exporter.host import Host
@@ -80,5 +80,5 @@ def test_aliases_agree_with_a_real_node_exporter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.aliases], ids=lambda f: f.name)
 def test_alias_is_a_metric_of_another_exporter(family: Family) -> None:
     for alias in family.aliases:
-        assert alias.name.startswith("node_")
+        assert alias.name.startswith("DCGM_FI_" if family.subsystem is Subsystem.GPU else "node_")
         assert alias.name not in FAMILIES
