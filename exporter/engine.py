@@ -31,7 +31,7 @@ class Engine:
         _check_names(settings.disabled, kinds)
         self.clock = clock or Clock()
         self.tally = Tally()
-        context = Context(host or host_of(settings), settings.profile, self.tally)
+        context = Context(host or host_of(settings), settings.profile, self.tally, settings.kmsg)
         fold = folder(context.host, settings.granularity)
         self.slots = [
             Slot(kinds[name], context, disabled=name in settings.disabled, fold=fold) for name in sorted(kinds)

@@ -88,6 +88,9 @@ class Settings:
     procfs: str = _setting("path.procfs", "/proc", Path(), "Where the host's procfs is mounted.")
     sysfs: str = _setting("path.sysfs", "/sys", Path(), "Where the host's sysfs is mounted.")
     rootfs: str = _setting("path.rootfs", "/", Path(), "Where the host's root file system is mounted.")
+    kmsg: str = _setting(
+        "path.kmsg", "/dev/kmsg", Path(), "The kernel's log, where a GPU's driver reports errors; needs CAP_SYSLOG."
+    )
     listen: tuple[str, int] = _setting(
         "web.listen-address",
         "127.0.0.1:17720",

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from catalog.family import Kind, Profile
 from exporter.collector import Collector, Unavailable, discover
 from exporter.collectors.nicevents import NiceventsCollector
+from exporter.collectors.xid import XidCollector
+from exporter.gpus import NvmlCollector
 from exporter.host import Host
 from exporter.perfcounters import PerfCollector
 from tests.hosts import captured_vm, context
@@ -21,7 +23,7 @@ from tests.hosts.hardware import hardware
 from tests.properties import PROPERTY
 
 # No files can stand in for system calls: collectors that make them have tests of their own.
-CALLERS = (PerfCollector, NiceventsCollector)
+CALLERS = (PerfCollector, NiceventsCollector, NvmlCollector, XidCollector)
 COLLECTORS = {name: kind for name, kind in discover().items() if not issubclass(kind, CALLERS)}
 HARDWARE = {
     "aer", "bonding", "cgroup", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors",
