@@ -15,7 +15,7 @@ from detector.channels import Channel, Channels
 from detector.features import Feature, Features, extract
 from detector.frame import Floats
 from detector.model import FUSED, Model, judge
-from detector.pipeline import Judge, due, fit, judge_window, mean_size
+from detector.pipeline import Judge, due, fit, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
 from detector.training import MOST_ROWS, Training
@@ -154,14 +154,16 @@ def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
 
 
 def _channel_evidence(state: HostState, owners: npt.NDArray[np.intp], judge_by: Judge) -> Floats:
-    """Evidence float64[C] of each channel in the newest window, as its verdict weighs it."""
+    """Evidence float64[C] of each channel: how much the newest windows differ from those before, or before the open
+    episode; a channel counts by the feature that differs most."""
     if state.model is None or not state.sizes:
         return np.zeros(owners.shape[1])
-    end_s, recent_s = state.sizes[-1][0], _RECENT_WINDOWS * judge_by.stride_s
-    during = mean_size(state, since_s=end_s - recent_s)
-    before = state.before if state.episode.open else None
-    if before is None:
-        before = mean_size(state, until_s=end_s - recent_s - judge_by.window_s)
-    contrast = attribution.contrast(during, before)[None, :]
+    ends_s = np.array([end_s for end_s, _ in state.sizes])
+    sizes = np.stack([size for _, size in state.sizes]).astype(np.float64)
+    recent_s = ends_s[-1] - _RECENT_WINDOWS * judge_by.stride_s
+    before, earlier = state.before, ends_s <= recent_s - judge_by.window_s
+    if before is None or not state.episode.open:
+        before = sizes[earlier].mean(axis=0) if earlier.any() else np.zeros(sizes.shape[1])
+    contrast = attribution.contrast(sizes[ends_s >= recent_s].mean(axis=0), before)[None, :]
     strongest: Floats = attribution.weighted(contrast, state.model.features)[0][owners].max(axis=0)
     return strongest
