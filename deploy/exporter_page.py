@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from exporter.collector import discover
 from exporter.settings import Settings, environment_name
 
 _TEXT = """\
@@ -48,9 +49,9 @@ A flag beats the environment, the environment beats the default.
 _REST = """
 ## How sampling works
 
-The fast tier is read every `--sample.interval`, the medium tier every second, the slow tier every 15 s, what never
-changes once. All ticks lie on one grid of the monotonic clock, so they do not drift. A tick that comes more than one
-interval late is left out and counted in `hostpulse_exporter_tick_overruns_total`.
+The fast tier is read every `--sample.interval`, the medium tier every second, the slow tier every 15 s, GPUs every
+`--gpu.interval`, what never changes once. All ticks lie on one grid of the monotonic clock, so they do not drift. A
+tick that comes more than one interval late is left out and counted in `hostpulse_exporter_tick_overruns_total`.
 
 A tick takes from the kernel what is due; what it took is parsed when somebody asks for it, or else every two seconds.
 
@@ -61,7 +62,8 @@ A collector is
   is tried again every 30 s, as a driver may be loaded later;
 - **failing**: `hostpulse_exporter_collector_success` is 0, its values are left out, the others are not affected. It is
   read on, and built anew every 30 s, until it works. The log has one line for each change of state;
-- **hung**: a read of the slow tier has not returned within `--sample.deadline`. It is left out until it returns.
+- **hung**: a read of the slow tier or of the GPUs has not returned within `--sample.deadline`. It is left out until it
+  returns.
 
 A collector that keeps taking longer than `--sample.budget` in the fast or the medium tier is moved to the next slower
 one until the exporter is restarted; collectors of perf events may take a tenth of it, as they interrupt other CPUs.
@@ -74,12 +76,109 @@ host was too busy to let the exporter run) is left out, as rates made of it woul
 
 `hostpulse_exporter_sample_timestamp_seconds` says when the newest sample of each tier was taken. That, and not the time
 of the scrape, is the clock of rates.
+
+## What it may do, and what it then tells
+
+The exporter needs no right of its own. Each collector that lacks one is off and says which; give it only what is wanted
+(systemd: `AmbientCapabilities=` and `CapabilityBoundingSet=`, containers: `cap_add`).
+
+{CAPABILITIES}
+Files: one for most sources and one for each perf event and CPU, about 24 a CPU. `serve` raises its own limit as far as
+the hard one (`LimitNOFILE=`) allows. Where that is too low perf counts fewer events and says which are left out.
+
+## CPUs
+
+By default each CPU has series of its own, and on hosts of more than 64 CPUs each NUMA node (`--cpu.granularity`); the
+label `cpu` is then `node0` or `package0`. Counts are summed; times, clocks and gauges are averaged, so that a share of
+time stays one. Signals come to the same either way, but for those of imbalance, which then compare nodes. A folded
+counter goes on when one of its CPUs goes offline.
+
+Perf events are counted on whole CPUs, whatever runs there. Hardware events are put into groups that the PMU of the CPU
+can count whole, found by trying; each group is one read. Where groups have to take turns, each reading is scaled by the
+time that its group was enabled over the time it was counted, and `hostpulse_cpu_perf_running_ratio` tells that share; a
+group that was not counted at all has no value, and the next one makes up for it. Generic events come first, then those
+that Arm's kernels name and one of Intel's Xeons (stalls). The last level of AMD's caches belongs to no CPU and is not
+counted: `cache_references` and `cache_misses` are those of the second level there.
+
+To read the events of another CPU the kernel interrupts it. That takes 3 µs on the CPU itself and some 13 to 50 µs from
+another one, for each group. So hardware events are read in the fast tier only while that costs less than a tenth of
+`--sample.budget` (up to about 40 CPUs), then every second; caches, clocks and the scheduler's counts always every
+second.
+
+Tried on real counters: the software events and the time-stamp counter of the MSR PMU, alone and in one group, and the
+system-management interrupts, which stayed at 0. Not tried, as the machine used had no hardware PMU: all events of
+`perf` and `perfcache`, APERF and MPERF, the trying of groups against a real PMU, and Arm. They are as the kernel
+documents them; multiplexing was tried on made-up readings.
+
+## GPUs
+
+NVIDIA's GPUs are read through NVML, the driver's own library `libnvidia-ml.so.1`. Where it cannot be loaded or the
+driver is not, the collectors are off and say so; a driver that does not fit its library, or does not answer within 5 s,
+makes them fail. In a container the NVIDIA runtime has to hand the library in (`NVIDIA_DRIVER_CAPABILITIES=utility`).
+
+| collector | how often | what it reads |
+| --- | --- | --- |
+| `gpu` | `--gpu.interval` | whether each answers, use, memory, power, heat, clocks and what holds them down, traffic |
+| `gpugpm` | `--gpu.interval` | multiprocessors, tensor cores and memory bandwidth in use (Hopper and later) |
+| `xid` | `--gpu.interval` | XID errors, counted as they happen, with the time of the last |
+| `gpuhealth` | 15 s | limits, links, ECC errors, remapped rows, what the driver asks for, fans, processes |
+| `gpudevices` | 15 s | GPUs that are plugged in, and GPUs that the driver finds |
+| `gpumig`, `gpumode` | 15 s | instances of partitioned GPUs with their memory, how GPUs are set up (`standard`) |
+| `gpuinfo` | once | what each GPU is |
+
+Calls to the driver take a lock of the whole driver and may block, so they are made in threads of their own, never in
+the one that samples the fast tier. All field values of a GPU are asked for in one call. What a GPU or a driver does not
+have is found out once, when NVML is opened, and has no series.
+
+A GPU that falls off the bus has `hostpulse_gpu_up` 0 and no other values. Its series stay, and so does its label
+`gpu`, even when the driver numbers the others anew. While one is lost NVML is closed and opened again once a minute,
+which finds it once it is back.
+
+XID errors come from two sources, NVML's events and the kernel's log; of two counts the larger one is told, as both
+report the same errors. Only lines of the kernel's own facility count, since any process that may write to the log could
+make up others. The log needs CAP_SYSLOG where `kernel.dmesg_restrict` is 1, and `--path.kmsg` in a container that has
+it elsewhere. Errors from before the exporter was started are not counted.
+
+The binding takes 14 MB of memory and is loaded only where the library is. A capture does not hold what NVML says, as
+that is no file: replaying one never shows GPUs.
+
+How far this was tried: against a stand-in for the library which is built by the tests, with the figures and the gaps
+that nvidia-smi showed of an H100, an H200 in MIG mode and an L40S, and with GPUs that are lost, hang or come back. It
+has not run on a real GPU yet. What NVML does when it is opened anew while a GPU is lost, how long it takes for real,
+and the counters of NVLink, PCI Express and of `gpugpm` are therefore as documented, not as observed.
+`python -m bench.gpu_check` compares all values with nvidia-smi on a machine that has one, and measures what polling
+costs the exporter and a job that multiplies matrices.
 """
+
+_GAINS = {
+    "`CAP_PERFMON` (before Linux 5.8 `CAP_SYS_ADMIN`), or the sysctl `kernel.perf_event_paranoid` at 0 or below; in a "
+    "container also a seccomp profile that allows `perf_event_open`, as Docker's does with `CAP_PERFMON`": (
+        "perf",
+        "perfcache",
+        "perfclock",
+    ),
+    "`CAP_DAC_READ_SEARCH`, or root: since Linux 5.10 nobody else may read energy counters": ("rapl",),
+    "`CAP_SYSLOG` where `kernel.dmesg_restrict` is 1: errors from the kernel's log beside those that NVML reports": (
+        "xid",
+    ),
+    "the network namespace of the host (`--network=host`): system calls have no other": ("nicevents",),
+}
+"""What the exporter may have or not, and the collectors that need it."""
 
 
 def exporter_page() -> str:
     """The whole page."""
-    return _TEXT + "".join(_row(entry.metadata) for entry in fields(Settings)) + _REST
+    rest = _REST.replace("{CAPABILITIES}", _capabilities())
+    return _TEXT + "".join(_row(entry.metadata) for entry in fields(Settings)) + rest
+
+
+def _capabilities() -> str:
+    kinds = discover()
+    rows = ["| what it has | collectors | families gained |", "| --- | --- | --- |"]
+    for right, names in _GAINS.items():
+        families = (f"`{family.name}`" for name in names for family in kinds[name].families)
+        rows.append(f"| {right} | {', '.join(f'`{name}`' for name in names)} | {', '.join(families)} |")
+    return "\n".join(rows) + "\n"
 
 
 def _row(about: Mapping[str, Any]) -> str:

@@ -26,9 +26,12 @@ Rendered from `catalog/` by `python -m deploy.render`; to change a line, change 
 
 **Type** and **unit** follow Prometheus' naming: base units, unit last, `_total` on counters; a family of type info is a
 gauge of constant 1 whose labels tell. **Tier** says how often a family is sampled: fast every 100 ms, medium every
-second, slow every 15 s, static once. **Profile** is the first one that includes a family: `core` is on by default,
-`standard` and `full` by `--profile`. **node_exporter** names the same quantity where only that exporter runs, with the
-factor that turns its unit into ours and the labels that tell its values apart.
+second, slow every 15 s, gpu every `--gpu.interval` (1 s), static once. **Profile** is the first one that includes a
+family: `core` is on by default, `standard` and `full` by `--profile`. **Elsewhere** is the same quantity where only
+node_exporter or dcgm-exporter run, with the factor that turns its unit into ours and the labels that tell its values
+apart.
+
+Families of GPUs have not been seen on real hardware yet: [exporter.md](exporter.md#gpus) says how they were tried.
 """
 _SIGNALS = """
 ## Signals
@@ -89,7 +92,7 @@ def _signal_row(signal: Signal) -> list[str]:
 
 def metrics_page() -> str:
     """docs/metrics.md: every family by subsystem, and every signal."""
-    headings = ("Name", "Type", "Unit", "Labels", "Tier", "Profile", "Meaning", "Source", "node_exporter")
+    headings = ("Name", "Type", "Unit", "Labels", "Tier", "Profile", "Meaning", "Source", "Elsewhere")
     parts = [_INTRODUCTION]
     for subsystem in Subsystem:
         families = sorted((f for f in FAMILIES.values() if f.subsystem is subsystem), key=lambda f: f.name)
