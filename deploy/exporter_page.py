@@ -101,9 +101,9 @@ that Arm's kernels name and one of Intel's Xeons (stalls). The last level of AMD
 counted: `cache_references` and `cache_misses` are those of the second level there.
 
 To read the events of another CPU the kernel interrupts it. That takes 3 µs on the CPU itself and some 13 to 50 µs from
-another one, for each group. So hardware events are read in the fast tier only while that costs less than a tenth of
-`--sample.budget` (up to about 40 CPUs), then every second; caches, clocks and the scheduler's counts always every
-second.
+another one, for each group. So hardware events are read in the fast tier only while that takes less than a tenth of
+`--sample.budget` (up to some 40 CPUs, in virtual machines 10), else every second: 1 % of one CPU. A larger budget keeps
+them there. Caches, clocks and the scheduler's counts are read every second.
 
 Tried on real counters: the software events and the time-stamp counter of the MSR PMU, alone and in one group, and the
 system-management interrupts, which stayed at 0. Not tried, as the machine used had no hardware PMU: all events of
@@ -152,7 +152,7 @@ costs the exporter and a job that multiplies matrices.
 
 _GAINS = {
     "`CAP_PERFMON` (before Linux 5.8 `CAP_SYS_ADMIN`), or the sysctl `kernel.perf_event_paranoid` at 0 or below; in a "
-    "container also a seccomp profile that allows `perf_event_open`, as Docker's does with `CAP_PERFMON`": (
+    "container also a seccomp profile that allows `perf_event_open`": (
         "perf",
         "perfcache",
         "perfclock",

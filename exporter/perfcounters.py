@@ -104,7 +104,7 @@ class PerfCollector(PartedCollector):
             self._follow(cpus)
         except OSError as error:
             self.close()
-            raise Unavailable(f"perf events off: {why_not(error, host)} (/proc/sys/kernel says more)") from error
+            raise Unavailable(why_not(error, host)) from error
         except (Unavailable, ValueError):
             self.close()
             raise

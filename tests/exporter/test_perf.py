@@ -184,7 +184,7 @@ def test_too_few_files_reduce_the_events_and_say_so(tmp_path: Path) -> None:
             assert 0 < len(collector.series) <= 3
             assert "LimitNOFILE=" in collector.note
         resource.setrlimit(resource.RLIMIT_NOFILE, (used + 100, hard))
-        with pytest.raises(Unavailable, match=r"/proc/sys|LimitNOFILE="):
+        with pytest.raises(Unavailable, match="LimitNOFILE="):
             opened("perfclock", _here(tmp_path, "0\n"))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
