@@ -17,11 +17,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from catalog.family import Profile
+from catalog.families import perf
+from catalog.family import Profile, Tier
 from exporter.collector import Collector, Unavailable, discover
 from exporter.host import Host
 from exporter.perf import Event, close_group, open_event, open_group, why_not
 from exporter.perfcounters import PerfCollector, grouped
+from exporter.perfevents import Named, hardware, software
 from exporter.perfscale import Scaled
 from tests.exporter.collectors import latest, opened
 from tests.hosts import captured_vm, context, written
@@ -207,6 +209,39 @@ def test_events_are_grouped_in_their_order_up_to_the_largest_group() -> None:
     groups = list(grouped([(family, _SWITCHES) for family in families], 0, 2))
     assert [len(group.counted) for group in groups] == [2, 2, 1]
     assert [family for group in groups for family, _ in group.counted] == list(families)
+
+
+class _Stand(PerfCollector):
+    """Software events in the places of hardware ones: what collectors make of candidates, groups and their times."""
+
+    name, tier, sources = "stand", Tier.FAST, ()
+    candidates = {  # noqa: RUF012 - as the collectors have it
+        perf.CYCLES: (hardware(99), software(0)),
+        perf.INSTRUCTIONS: (Named("msr", "no such event"), software(1)),
+        perf.BRANCH_MISSES: (hardware(99),),
+        perf.CACHE_MISSES: (software(3),),
+        perf.BUS_CYCLES: (software(4),),
+    }
+    running = perf.PERF_RUNNING_RATIO
+    families = (*candidates, running)
+    largest_group = 2
+
+
+@needs_perf
+def test_first_candidate_that_counts_is_taken_and_groups_tell_how_long_they_ran(tmp_path: Path) -> None:
+    collector = _Stand(context(_here(tmp_path, "0\n"), Profile.CORE))
+    values = latest(collector)
+    collector.close()
+    assert set(values) == {
+        'cpu_cycles_total{cpu="0"}',
+        'cpu_instructions_total{cpu="0"}',
+        'cpu_perf_running_ratio{cpu="0",group="cycles"}',
+        'cpu_cache_misses_total{cpu="0"}',
+        'cpu_perf_running_ratio{cpu="0",group="cache_misses"}',
+    }
+    assert collector.note == "not counted by this hardware: branch_misses"
+    assert {values[name] for name in values if "ratio" in name} == {1.0}
+    assert values['cpu_cycles_total{cpu="0"}'] > 0
 
 
 def test_refusals_name_the_capability_the_setting_the_limit_or_the_hardware(tmp_path: Path) -> None:
