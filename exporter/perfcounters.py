@@ -114,7 +114,7 @@ class PerfCollector(PartedCollector):
         """The groups, and what had to be left out, for people."""
         found, lacking = self._supported(context, cpus[0])
         if not found:
-            raise Unavailable(f"no event of {', '.join(lacking)}: the hardware, or the virtual machine, counts none")
+            raise Unavailable("the hardware, or the virtual machine, counts none of these events")
         afforded = found[: _files_left() // len(cpus)]
         if not afforded:
             raise Unavailable(f"{len(cpus)} CPUs need more open files than are left (ulimit -n, LimitNOFILE=)")
