@@ -113,7 +113,7 @@ documents them; multiplexing was tried on made-up readings.
 ## GPUs
 
 NVIDIA's GPUs are read through NVML, the driver's own library `libnvidia-ml.so.1`. Where it cannot be loaded or the
-driver is not, the collectors are off and say so; a driver that does not fit its library, or does not answer within 5 s,
+driver is not, the collectors are off and say so; a driver that does not fit its library, or does not answer within 4 s,
 makes them fail. In a container the NVIDIA runtime has to hand the library in (`NVIDIA_DRIVER_CAPABILITIES=utility`).
 
 | collector | how often | what it reads |

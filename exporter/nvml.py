@@ -21,7 +21,8 @@ from exporter.patience import Patience
 
 LIBRARY = "libnvidia-ml.so.1"
 RENEW_S = 60.0
-_PATIENCE_S = 5.0
+_PATIENCE_S = 4.0
+_PATIENCE_LEFT_S = 0.05
 _VENDOR = "0x10de"
 _DISPLAYS = ("0x0300", "0x0302")  # VGA and 3D controllers
 # What NVML_ERROR_… a call gives of a GPU that is gone, and of what this GPU or this driver does not have.
@@ -62,6 +63,7 @@ class Session:
         self.devices: tuple[Device, ...] = ()
         self.nvml: Any = None
         self._lock = RLock()
+        self._stuck = False
         self._users = 0
         self._renewed_s = -inf
         self._patience = Patience[Any](_PATIENCE_S)
@@ -69,8 +71,11 @@ class Session:
     @contextmanager
     def calling(self) -> Iterator[Any]:
         """The binding, for calls to it by this thread alone; NvmlFailed where another one's call does not return."""
-        if not self._lock.acquire(timeout=_PATIENCE_S):
+        # Once one has waited in vain the others hardly do: what hangs must not delay reads of anything else for long.
+        if not self._lock.acquire(timeout=_PATIENCE_LEFT_S if self._stuck else _PATIENCE_S):
+            self._stuck = True
             raise NvmlFailed(f"{LIBRARY}: an earlier call has not returned")
+        self._stuck = False
         try:
             yield self.nvml
         finally:

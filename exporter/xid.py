@@ -25,6 +25,7 @@ class XidEvents:
         self._over = Event()
         self._generation = -1
         self._events: Any = None
+        self._created = -1
         Thread(target=self._run, name="xid", daemon=True).start()
 
     def close(self) -> None:
@@ -59,7 +60,9 @@ class XidEvents:
     def _subscribe(self) -> None:
         """Ask for the events of all GPUs that have any."""
         with SESSION.calling() as nvml:
-            self._events = nvml.nvmlEventSetCreate()
+            if self._created == SESSION.generation:
+                nvml.nvmlEventSetFree(self._events)
+            self._events, self._created = nvml.nvmlEventSetCreate(), SESSION.generation
             for device in SESSION.devices:
                 if device.handle is not None:
                     with suppress(nvml.NVMLError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from math import isnan
@@ -14,7 +16,7 @@ from catalog.families import gpu, gpuhealth
 from catalog.family import Kind, Profile, Subsystem, Unit
 from exporter import nvml
 from exporter.collector import Collector, Context, Unavailable
-from exporter.nvml import SESSION, Device, labelled
+from exporter.nvml import SESSION, Device, NvmlFailed, labelled
 from tests.exporter.nvml import KINDS, collector, of, readings
 from tests.hosts import written
 from tests.nvml import Stub, profiles
@@ -284,6 +286,30 @@ def test_driver_that_hangs_does_not_keep_the_exporter_from_starting(
 
     with closing(wait_until(opened, 10.0, "the driver answers")) as one:
         assert of(readings(one), gpu.UP) == {"0": 1}
+
+
+def test_call_that_hangs_makes_others_fail_and_hardly_wait(
+    stub: Stub, h100: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "_PATIENCE_S", 0.2)
+    inside, release = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with SESSION.calling():
+            inside.set()
+            release.wait(10.0)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    assert inside.wait(10.0)
+    began_s = time.monotonic()
+    for _ in range(4):
+        with pytest.raises(NvmlFailed, match="an earlier call has not returned"):
+            h100.read()
+    assert time.monotonic() - began_s < 0.8, "the first one waits longer than the others"
+    release.set()
+    thread.join(10.0)
+    assert set(of(readings(h100), gpu.UP).values()) == {1.0}
 
 
 def test_capture_of_another_host_never_shows_the_gpus_of_this_one(stub: Stub, tmp_path: object) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from catalog.families import gpuhealth
-from exporter import nvml
+from exporter import nvml, xid
 from exporter.collector import Collector, Unavailable
 from exporter.collectors.xid import XidCollector
 from exporter.nvml import SESSION
@@ -103,7 +103,20 @@ def test_events_go_on_after_nvml_was_opened_anew(stub: Stub, monkeypatch: pytest
         assert wait_until(lambda: _counted(one), _LIMIT_S, "an event") == {"1,94": 1}
 
 
-def test_kernel_log_alone_will_do_and_says_so(stub: Stub, kmsg: Path) -> None:
+def test_events_of_other_gpus_go_on_when_one_is_lost(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xid, "_PAUSE_S", 0.01)
+    stub.say(profiles.host(profiles.H100, 2))
+    with closing(collector("xid")) as one:
+        wait_until(lambda: _listening(one), _LIMIT_S, "it asks for events")
+        stub.say({"error.nvmlEventSetWait_v2": 15, "0.lost": 15})
+        wait_until(lambda: not _listening(one), _LIMIT_S, "waiting fails")
+        stub.forget("error.nvmlEventSetWait_v2")
+        wait_until(lambda: _listening(one), _LIMIT_S, "it asks again")
+        stub.event(1, 63)
+        assert wait_until(lambda: _counted(one), _LIMIT_S, "an event") == {"1,63": 1}
+
+
+def test_missing_kernel_log_is_noted_and_missing_driver_turns_it_off(stub: Stub, kmsg: Path) -> None:
     stub.say(profiles.host(profiles.H100))
     with closing(collector("xid")) as one:
         assert "/nowhere/kmsg, given by --path.kmsg: No such file or directory" in one.note
