@@ -120,12 +120,17 @@ class Budget:
 
 
 def calibrate(
-    held_out: Floats, runs: npt.NDArray[np.intp], maxima: Floats, maxima_per_day: float, budget: Budget
+    held_out: Floats,
+    runs: npt.NDArray[np.intp],
+    maxima: Floats,
+    maxima_per_day: float,
+    budget: Budget,
+    least_bound: float = LEAST_BOUND,
 ) -> Calibration:
     """Calibrate on held-out values float64[N] of which ``runs`` intp[N] numbers the unbroken stretches.
 
     ``maxima`` float64[M]: largest alarm statistic of each past stretch of time, ``maxima_per_day`` of which make a day;
-    with enough of them the bounds meet the budget, else the bound is provisional.
+    with enough of them the bounds meet the budget, else the bound is provisional and at least ``least_bound``.
     """
     rows = len(held_out)
     assert rows >= 2, f"cannot calibrate on {rows} windows"
@@ -137,12 +142,12 @@ def calibrate(
         bound = max(LEAST_BOUND, extremes.quantile(min(0.1, budget.warning_per_day / maxima_per_day)))
         page_bound = max(bound, extremes.quantile(min(0.1, budget.page_per_day / maxima_per_day)))
         return Calibration(sample, rows, tail, max(bound, tail.level + tail.scale), page_bound, provisional=False)
-    worst = max(_worst(held_out, runs, budget), float(np.max(maxima, initial=-np.inf)))
-    bound = max(LEAST_BOUND, PROVISIONAL_MARGIN * worst, tail.level + tail.scale)
+    largest = max(worst(held_out, runs, budget), float(np.max(maxima, initial=-np.inf)))
+    bound = max(LEAST_BOUND, least_bound, PROVISIONAL_MARGIN * largest, tail.level + tail.scale)
     return Calibration(sample, rows, tail, bound, np.inf, provisional=True)
 
 
-def _worst(held_out: Floats, runs: npt.NDArray[np.intp], budget: Budget) -> float:
-    """Largest alarm statistic of any unbroken stretch."""
-    stretches = [held_out[runs == run] for run in np.unique(runs)]
+def worst(scores: Floats, runs: npt.NDArray[np.intp], budget: Budget) -> float:
+    """Largest alarm statistic of scores float64[N] within any unbroken stretch."""
+    stretches = [scores[runs == run] for run in np.unique(runs)]
     return max(float(alarm_statistic(values, budget.votes, budget.of).max()) for values in stretches)

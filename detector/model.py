@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector import attribution
-from detector.calibration import Budget, Calibration, calibrate
+from detector.burst import ordinary
+from detector.calibration import Budget, Calibration, calibrate, worst
 from detector.detectors.protocol import Detector, Layout
 from detector.detectors.registry import registered
 from detector.features import Feature
@@ -27,6 +28,7 @@ FOLDS = 4
 INDEPENDENT_R, DISTINCT_R = 0.5, 0.95
 MOST_DISTINCT = 200
 FUSED = "fused"
+SEEN_MARGIN = 1.1  # what the model in use has been fitted on does not alarm it
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +103,23 @@ def fit_model(
     """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``maxima`` and ``per_day`` as in ``calibrate``."""
     raw, evidence = _held_out(end_s, x, features, window_s)
     parts = fit_parts(x, features)
-    normaliser = fit_normaliser(raw)
-    normalised = normaliser(raw)
-    runs = unbroken(end_s)
+    kept = ordinary(raw)
+    normaliser = fit_normaliser(raw[kept])
+    held_out, seen = (_with_fused(normaliser(scores), parts) for scores in (raw, parts.raw(parts.scaler.deviations(x))))
+    runs, runs_kept = unbroken(end_s), unbroken(end_s[kept])
     nothing = np.empty(0)
     calibrations = {
-        detector.name: calibrate(normalised[:, column], runs, nothing, per_day, budget)
-        for column, detector in enumerate(parts.detectors)
+        name: calibrate(
+            held_out[kept, column],
+            runs_kept,
+            maxima if name == FUSED else nothing,
+            per_day,
+            budget,
+            SEEN_MARGIN * worst(seen[:, column], runs, budget),
+        )
+        for column, name in enumerate([*(detector.name for detector in parts.detectors), FUSED])
     }
-    calibrations[FUSED] = calibrate(fuse(normalised, weights(parts)), runs, maxima, per_day, budget)
-    usual = np.maximum(high(evidence), attribution.LEAST_EVIDENCE)
+    usual = np.maximum(high(evidence[kept]), attribution.LEAST_EVIDENCE)
     names = tuple(str(feature) for feature in features)
     return Model(features, names, parts, normaliser, calibrations, usual, len(x))
 
@@ -133,6 +142,11 @@ def unbroken(end_s: Floats) -> npt.NDArray[np.intp]:
     steps = np.diff(end_s)
     usual = float(np.median(steps)) if len(steps) else 0.0
     return np.concatenate([[0], np.cumsum(steps > 1.5 * usual)]).astype(np.intp)
+
+
+def _with_fused(normalised: Floats, parts: Parts) -> Floats:
+    """Normalised scores [N, D] and, as one more column, their fused score."""
+    return np.column_stack([normalised, fuse(normalised, weights(parts))])
 
 
 def weights(parts: Parts) -> Floats:

@@ -26,6 +26,9 @@ MAXIMA_PERIOD_S = 60.0
 MOST_MAXIMA = 10_080  # a week of minutes
 BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
 MOST_CAUSES = 8
+RECENT_WINDOWS = 5
+SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
+LASTING_QUANTILE = 0.25  # of the sizes since an onset: what came with the onset and went is nobody's fault
 LEAST_ROWS = 10 * FOLDS
 LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
 
@@ -55,6 +58,11 @@ class Judge:
     def lookback_s(self) -> float:
         """How much of the past a frame must hold: the window and the longest time that a value is held."""
         return self.window_s + HOLD_INTERVALS * max(*TIER_INTERVAL_S.values(), self.stride_s)
+
+    @property
+    def settling_s(self) -> float:
+        """The beginning of the first baseline that is not learned."""
+        return min(LONGEST_SETTLING_S, SETTLING_SHARE * self.baseline_s)
 
     @property
     def least_rows(self) -> int:
@@ -89,9 +97,10 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     """As ``step``, from the features of that one window."""
     end_s, x = float(window.end_s[0]), window.x.astype(np.float32)[0]
     state = replace(state, last_end_s=end_s)
-    if np.isnan(x).all():
+    disturbed_from_s, disturbed_until_s = state.disturbed_s
+    if np.isnan(x).all() or disturbed_from_s < end_s <= disturbed_until_s:
         if state.model is not None:
-            # A quiet vote: an episode that is open ends when the rule says so, not with the first gap.
+            # A quiet vote: an episode that is open ends when the rule says so, not with the first such window.
             state = _episode(_with_score(state, Scored(end_s, NEVER, NEVER), judge_by), state.model, end_s, judge_by)
         return state, _verdict_without_score(state, end_s, judge_by)
     if window.features != state.features:
@@ -100,7 +109,8 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     if np.isnan(state.baseline_from_s):
         state = replace(state, baseline_from_s=end_s)
     if state.model is None:
-        state = replace(state, training=state.training.add(end_s, x, window.names, judge_by.stride_s))
+        if end_s - state.baseline_from_s >= judge_by.settling_s:
+            state = replace(state, training=state.training.add(end_s, x, window.names, judge_by.stride_s))
         return state, _verdict_without_score(state, end_s, judge_by)
     model = state.model
     judgement = judge(model, align(window.x, window.names, model.names))
@@ -144,6 +154,16 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     return state
 
 
+def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge) -> HostState:
+    """The state, so that no window is judged that shows the fit of ``fit_s`` seconds which ended after ``last_end_s``.
+
+    A detector may run on the host that it judges, where fitting a model is not how the host usually is.
+    """
+    return replace(
+        state, disturbed_s=(last_end_s - fit_s - judge_by.stride_s, last_end_s + judge_by.window_s + judge_by.stride_s)
+    )
+
+
 def _remember(state: HostState, judgement: Judgement, end_s: float, judge_by: Judge) -> HostState:
     """With this window's score and deviations."""
     scored = Scored(end_s, float(judgement.scores[FUSED][0]), float(judgement.fused[0]))
@@ -168,9 +188,9 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
     onset_s = next((scored.end_s for scored in state.scores if scored.score > 1.0), end_s)
     subsystem = state.episode.subsystem
     if state.episode.opens(level) and not state.episode.resumes(end_s, judge_by.merge_s):
-        before = mean_size(state, until_s=onset_s - judge_by.window_s)
+        before = size_before(state, onset_s - judge_by.window_s)
         state = replace(state, before=before)
-        during = mean_size(state, since_s=onset_s)
+        during = lasting_size(state, onset_s)
         subsystem = attribution.leading(_shares(model, _evidence(model, during, before)))
     page_level = model.fused.page_score()
     episode = advance(state.episode, level, page_level, end_s, onset_s, subsystem, judge_by.merge_s)
@@ -214,13 +234,29 @@ def _count_minute(state: HostState, end_s: float, level: float) -> HostState:
     return replace(state, maxima=maxima, minute=(end_s, level))
 
 
-def mean_size(state: HostState, since_s: float = -np.inf, until_s: float = np.inf) -> Floats:
-    """Mean |deviation| float64[F] of the remembered windows that end in [since, until]; zeros where there are none."""
-    chosen = [size for end_s, size in state.sizes if since_s <= end_s <= until_s]
+def size_before(state: HostState, until_s: float) -> Floats:
+    """Mean |deviation| float64[F] of the remembered windows that end by then; zeros where there are none."""
+    chosen = [size for end_s, size in state.sizes if end_s <= until_s]
     if not chosen:
         return np.zeros(len(state.sizes[-1][1]))
     mean: Floats = np.mean(chosen, axis=0, dtype=np.float64)
     return mean
+
+
+def lasting_size(state: HostState, since_s: float) -> Floats:
+    """The |deviation| float64[F] that most of the remembered windows since then have at least."""
+    chosen = np.stack([size for end_s, size in state.sizes if end_s >= since_s]).astype(np.float64)
+    lasting: Floats = np.quantile(chosen, LASTING_QUANTILE, axis=0)
+    return lasting
+
+
+def evidence_now(state: HostState, model: Model, judge_by: Judge) -> Floats:
+    """Evidence of each feature, float64[F]: the newest windows against those before, or before the open episode."""
+    recent_s = state.sizes[-1][0] - RECENT_WINDOWS * judge_by.stride_s
+    before = state.before if state.episode.open else None
+    if before is None:
+        before = size_before(state, recent_s - judge_by.window_s)
+    return _evidence(model, lasting_size(state, recent_s), before)
 
 
 def _evidence(model: Model, during: Floats, before: Floats) -> Floats:
@@ -255,12 +291,7 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
 
 def _verdict(state: HostState, model: Model, judgement: Judgement, window: Features, judge_by: Judge) -> Verdict:
     end_s = float(window.end_s[0])
-    recent = 5 * judge_by.stride_s
-    during = mean_size(state, since_s=end_s - recent)
-    before = state.before if state.episode.open and state.before is not None else None
-    if before is None:
-        before = mean_size(state, until_s=end_s - recent - judge_by.window_s)
-    evidence = _evidence(model, during, before)
+    evidence = evidence_now(state, model, judge_by)
     scores = {name: float(values[0]) for name, values in judgement.scores.items()}
     return replace(
         _verdict_without_score(state, end_s, judge_by),

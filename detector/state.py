@@ -48,7 +48,7 @@ class HostState:
     ``scores`` and ``sizes`` are the newest windows' fused scores and |deviations|
     float32[F]; ``before`` float64[F] is the mean |deviation| before the open episode's onset; ``pending`` are windows
     that are not trained on until it is sure that no episode began with them; ``maxima`` float64[M] are the largest
-    alarm statistics of past minutes."""
+    alarm statistics of past minutes; windows that end in ``disturbed_s`` (from, until] show the detector at work."""
 
     instance: str
     features: tuple[Feature, ...] = ()
@@ -61,6 +61,7 @@ class HostState:
     episode: Episode = field(default_factory=Episode)
     maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     minute: tuple[float, float] = (NEVER, -np.inf)  # start of the running minute and its largest alarm statistic
+    disturbed_s: tuple[float, float] = (NEVER, NEVER)
     baseline_from_s: float = NEVER
     rebaselining: bool = False
     rebaselines: int = 0

@@ -59,7 +59,9 @@ class Trainer:
             _LOG.error("%s: the fit failed, the model before it stays", watch.host.instance, exc_info=error)
             watch.no_fit_before_s = watch.next_end_s + _RETRY_S
             return False
-        state = fit.future.result()
+        state, took_s = fit.future.result()
+        last_s = fit.since[-1][1] if fit.since else state.last_end_s
+        state = pipeline.disturbed(state, took_s, last_s, judge)
         for frame, end_s in fit.since:
             state, _ = self._judging.step(frame, state, end_s, judge)
         watch.state = state
@@ -69,8 +71,9 @@ class Trainer:
         """Take no more fits; one that is under way gets a moment and is then left behind."""
         self._thread.close(patience_s)
 
-    def _timed_fit(self, state: HostState, judge: Judge) -> HostState:
+    def _timed_fit(self, state: HostState, judge: Judge) -> tuple[HostState, float]:
         begun_s = self._clock.elapsed_s()
         fitted = self._judging.fit(state, judge)
-        self._telemetry.observe(outputs.FIT_DURATION, self._clock.elapsed_s() - begun_s)
-        return fitted
+        took_s = self._clock.elapsed_s() - begun_s
+        self._telemetry.observe(outputs.FIT_DURATION, took_s)
+        return fitted, took_s

@@ -40,7 +40,8 @@ class Batch:
 class Fit:
     """A fit in the background, and the windows judged since it began."""
 
-    future: Future[HostState]
+    future: Future[tuple[HostState, float]]
+    """The state with its new model, and how many seconds the fit took."""
     since: list[tuple[Frame, float]] = field(default_factory=list)
 
 

@@ -21,6 +21,7 @@ EXPLAINED = 0.9  # share of the variance that the subspace holds, at most
 MOST_COMPONENTS = 20
 ROWS_PER_COMPONENT = 5
 FIT_CLIP = 8.0  # one burst in the baseline must not become a direction of its own
+REFERENCE_QUANTILE = 0.75  # a burst in the baseline must not set by how much both statistics are divided
 _LEAST_RESIDUAL = 0.25  # squared spreads
 
 
@@ -29,7 +30,7 @@ class Subspace(Detector):
     """A model of the P distinct features by K components.
 
     ``centre`` float64[P], ``components`` float64[K, P], ``variance`` float64[K]; ``usual`` float64[P]: the high
-    end of each squared residual; ``reference`` float64[2]: that of T2 and SPE in the baseline.
+    end of each squared residual; ``reference`` float64[2]: what T2 and SPE are in the baseline.
     """
 
     name: ClassVar[str] = "subspace"
@@ -56,7 +57,7 @@ class Subspace(Detector):
         usual = np.maximum(high(residual**2), _LEAST_RESIDUAL)
         t2 = (scores**2 / variance[:count]).sum(axis=1) if count else np.zeros(len(z))
         spe = (residual**2 / usual).sum(axis=1)
-        reference = np.maximum(high(np.stack([t2, spe], axis=1)), 1e-3)
+        reference = np.maximum(np.quantile(np.stack([t2, spe], axis=1), REFERENCE_QUANTILE, axis=0), 1e-3)
         return cls(layout, centre, components, variance[:count], usual, reference)
 
     def statistics(self, z: Floats) -> tuple[Floats, Floats]:

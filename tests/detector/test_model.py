@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from detector.calibration import Budget
+from detector.calibration import Budget, alarm_statistic
 from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
@@ -110,3 +110,27 @@ def test_enough_quiet_minutes_end_the_provisional_phase() -> None:
 def test_stretches_are_numbered_by_the_gaps_between_them() -> None:
     assert unbroken(np.array([0.0, 1.0, 2.0, 9.0, 10.0, 30.0])).tolist() == [0, 0, 0, 1, 1, 2]
     assert unbroken(np.array([5.0])).tolist() == [0]
+
+
+def _with_burst(columns: slice) -> tuple[Model, Model, Floats]:
+    """A model of a quiet baseline, one of a baseline with a burst of ten windows, and the windows of such a burst."""
+    calm = 10.0 * deviations(100, FEATURES)
+    burst = 10.0 * deviations(10, FEATURES, seed=5)
+    burst[:, columns] += 300.0
+    baseline = calm.copy()
+    baseline[45:55] = burst
+    return _fit(calm), _fit(baseline), burst
+
+
+def test_one_burst_in_the_baseline_does_not_blind_to_what_is_unlike_it() -> None:
+    quiet, dirty, _ = _with_burst(slice(0, FEATURES, GROUPS))
+    shifted = 10.0 * deviations(30, FEATURES, seed=6)
+    shifted[:, 1::GROUPS] += 150.0
+    scores = {name: np.median(judge(model, shifted).scores[FUSED]) for name, model in (("q", quiet), ("d", dirty))}
+    assert min(scores.values()) > 1.0, scores
+
+
+def test_burst_that_the_model_has_seen_raises_no_alarm() -> None:
+    _, dirty, burst = _with_burst(slice(0, FEATURES, GROUPS))
+    level = alarm_statistic(judge(dirty, burst).scores[FUSED], BUDGET.votes, BUDGET.of).max()
+    assert level <= 1.0

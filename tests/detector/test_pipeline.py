@@ -11,7 +11,7 @@ import pytest
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.features import Features
 from detector.frame import Frame
-from detector.pipeline import Judge, due, features_at, fit, step
+from detector.pipeline import Judge, disturbed, due, features_at, fit, step
 from detector.state import HostState
 from detector.training import FULL_ROWS, MOST_ROWS, Training
 from detector.verdict import Phase
@@ -264,3 +264,27 @@ def test_judging_does_not_change_what_it_is_given(learned: Watched) -> None:
     assert np.array_equal(window.x, before, equal_nan=True)
     assert learned.state.scores == scored
     assert isinstance(window, Features)
+
+
+def test_beginning_of_the_first_baseline_is_not_learned() -> None:
+    watched = watch(synthetic_frame(30.0), fits=False)
+    began_s = watched.verdicts[0].end_s
+    assert JUDGE.settling_s > 1.0
+    assert watched.state.training.filling[0][0] == pytest.approx(began_s + np.ceil(JUDGE.settling_s))
+
+
+def test_windows_that_show_a_fit_are_not_judged(learned: Watched) -> None:
+    last_s = learned.verdicts[-1].end_s
+    state = disturbed(learned.state, 2.0, last_s, JUDGE)
+    watched = watch(synthetic_frame(LEARNED_S + 20.0), state=state, after_s=LEARNED_S, fits=False)
+    judged = [verdict.end_s > last_s + JUDGE.window_s + JUDGE.stride_s for verdict in watched.verdicts]
+    assert [not np.isnan(score) for score in scores(watched)] == judged
+    assert {verdict.phase for verdict in watched.verdicts} == {Phase.PROVISIONAL}
+
+
+def test_what_came_with_the_onset_and_went_is_not_blamed(learned: Watched) -> None:
+    """A fault of the network that lasts, begun by a second of reading from storage."""
+    passing = fault_of("storage", FAULT_S, FAULT_S + 1.0)
+    frame = synthetic_frame(290.0, (*passing, *fault_of("network", FAULT_S, 290.0)))
+    watched = watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
+    assert next(v.subsystem for v in watched.verdicts if v.active) == "network"
