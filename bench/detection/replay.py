@@ -14,7 +14,7 @@ from detector.calibration import alarm_statistic
 from detector.channels import Channel, Channels
 from detector.features import Feature, Features, extract
 from detector.frame import Floats
-from detector.model import FUSED, Model, judge
+from detector.model import FUSED, Model, Parts, judge
 from detector.pipeline import Judge, due, fit, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
@@ -22,7 +22,7 @@ from detector.training import MOST_ROWS, Training
 from detector.verdict import Verdict
 from detector.watch import judge_for
 
-_CHUNK_ROWS = 4000
+_CHUNK_ROWS = 1000
 _RECENT_WINDOWS = 5
 
 Bools = npt.NDArray[np.bool_]
@@ -38,6 +38,29 @@ class _Window(Features):
     def names(self) -> tuple[str, ...]:
         """See ``Features``."""
         return self.known
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """Raw scores [K, D] of the deviations ``z`` [K, F] of windows to come, and which of them is next."""
+
+    z: Floats
+    raw: Floats
+    row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreseeing(Parts):
+    """Parts that score the windows to come together, as that is cheaper; the scores are the same, row by row."""
+
+    ahead: _Ahead
+
+    def raw(self, z: Floats) -> Floats:
+        """See ``Parts``."""
+        row, self.ahead.row = self.ahead.row, self.ahead.row + 1
+        if row < len(self.ahead.z) and np.array_equal(z, self.ahead.z[row : row + 1], equal_nan=True):
+            return self.ahead.raw[row : row + 1]
+        return Parts.raw(self, z)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +149,36 @@ def live(windows: Features, state: HostState, judge_by: Judge, weighed: Bools) -
     nothing = np.zeros(owners.shape[1])
     before_fits = state.fits
     for row in range(len(windows.end_s)):
+        if row % _CHUNK_ROWS == 0:
+            state = _foreseeing(state, windows.x[row : row + _CHUNK_ROWS])
         part = slice(row, row + 1)
         window = _Window(windows.end_s[part], windows.x[part], windows.features, names)
         state, verdict = judge_window(window, state, judge_by)
         verdicts.append(verdict)
         evidence.append(_channel_evidence(state, owners, judge_by) if weighed[row] else nothing)
         if due(state, verdict.end_s, judge_by):
-            state = fit(state, judge_by)
-    shares = [[verdict.shares.get(name, 0.0) for name in JUDGED_SUBSYSTEMS] for verdict in verdicts]
+            rest = _CHUNK_ROWS - (row + 1) % _CHUNK_ROWS
+            state = _foreseeing(fit(state, judge_by), windows.x[row + 1 : row + 1 + rest])
     return Live(
         np.array([verdict.score for verdict in verdicts]),
         np.array([verdict.active for verdict in verdicts]),
         tuple(verdict.subsystem for verdict in verdicts),
-        np.array(shares),
+        np.array([[verdict.shares.get(name, 0.0) for name in JUDGED_SUBSYSTEMS] for verdict in verdicts]),
         np.array(evidence, dtype=np.float32),
         state.fits - before_fits,
         state.rebaselines,
     )
+
+
+def _foreseeing(state: HostState, x: Floats) -> HostState:
+    """The state with a model that has scored windows ``x`` [K, F], the next ones, already."""
+    model = state.model
+    assert model is not None, "a host is replayed after its first fit"
+    parts = Parts(model.parts.scaler, model.parts.groups, model.parts.layout, model.parts.detectors)
+    z = parts.scaler.deviations(x)
+    ahead = _Ahead(z, parts.raw(z))
+    foreseeing = _Foreseeing(parts.scaler, parts.groups, parts.layout, parts.detectors, ahead)
+    return replace(state, model=replace(model, parts=foreseeing))
 
 
 def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:

@@ -13,6 +13,7 @@ from bench.detection.replay import Live, features_of, learned, live, scored, shi
 from bench.detection.sets import SETS, Machine, load
 from detector.features import Features
 from detector.model import judge
+from detector.pipeline import due, fit, judge_window
 from detector.state import HostState
 from tests.bench.detection.made import machine_arrays
 
@@ -71,6 +72,19 @@ def test_running_pipeline_finds_the_fault_and_blames_its_column_and_subsystem() 
     assert lived.evidence[60:70].sum(axis=0).argmax() == 12
     assert not lived.evidence[:60].any()
     assert lived.subsystem[int(lived.active.argmax())] == "storage"
+
+
+def test_replay_says_what_the_pipeline_says_window_by_window() -> None:
+    state, test = _learned()
+    lived, judge_by = _lived(), shipped_judge(60.0)
+    for row in range(len(test.end_s)):
+        window = Features(test.end_s[row : row + 1], test.x[row : row + 1], test.features)
+        state, verdict = judge_window(window, state, judge_by)
+        assert verdict.score == pytest.approx(lived.score[row], rel=1e-9)
+        assert verdict.active == lived.active[row]
+        if due(state, verdict.end_s, judge_by):
+            state = fit(state, judge_by)
+    assert (state.fits - 1, state.rebaselines) == (lived.fits, lived.rebaselines)
 
 
 def test_what_comes_later_changes_nothing_before() -> None:
