@@ -12,7 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from catalog.families import gpu, gpuhealth
-from catalog.family import Tier
+from catalog.families.exporter import COLLECTOR_SUCCESS, SAMPLE_TIMESTAMP_SECONDS
+from catalog.family import Family, Tier
 from exporter.engine import Engine
 from exporter.settings import Settings
 from tests.exporter.nvml import KINDS
@@ -20,6 +21,7 @@ from tests.exporter.tiny import Script, scripted, times_of
 from tests.nvml import Stub, build, profiles
 from tests.servers.packages import binary
 from tests.servers.process import wait_until
+from tests.servers.programs import start_exporter
 from tests.tree import ROOT
 
 _LIMIT_S = 20.0
@@ -78,6 +80,28 @@ def test_host_without_a_driver_says_which_library_is_missing() -> None:
     states = {line.partition(":")[0]: line for line in lines if not line.startswith(" ")}
     for name in ("gpu", "gpuhealth", "gpuinfo", "gpumig", "gpumode", "gpudevices", "gpugpm", "xid"):
         assert "off (no NVIDIA driver: the library libnvidia-ml.so.1 cannot be loaded" in states[name]
+
+
+def test_scraper_sees_a_gpu_fall_off_the_bus_and_come_back(
+    stub: Stub, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub.say(profiles.host(profiles.H100, 8))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library))
+    with start_exporter(tmp_path, "--gpu.interval=100ms") as server:
+
+        def values(family: Family) -> dict[str, float]:
+            return _values(server.get("/metrics").text, family.name)
+
+        wait_until(lambda: values(gpu.UP) == dict.fromkeys("01234567", 1.0), _LIMIT_S, "eight GPUs")
+        stub.say({"lost": 15}, gpu=4)
+        wait_until(lambda: values(gpu.UP)["4"] == 0, _LIMIT_S, "it is down")
+        assert set(values(gpu.POWER_WATTS)) == set("0123567")
+        assert values(COLLECTOR_SUCCESS)["gpu"] == 1, "the others are read"
+        stub.forget("4.lost")
+        wait_until(lambda: values(gpu.UP)["4"] == 1, _LIMIT_S, "it is back")
+        assert values(gpu.POWER_WATTS)["4"] == 631.95
+        assert values(SAMPLE_TIMESTAMP_SECONDS)["gpu"] > 0
+        assert "gpuhealth" in server.get("/").text
 
 
 def test_slow_driver_does_not_delay_the_fast_tier(stub: Stub) -> None:
