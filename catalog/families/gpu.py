@@ -302,6 +302,27 @@ FP16_ACTIVE_RATIO = _gpm(
     "PIPE_FP16_ACTIVE",
     Profile.STANDARD,
 )
+TENSOR_HMMA_ACTIVE_RATIO = _gpm(
+    "tensor_hmma_active_ratio",
+    "Share of time in which tensor cores worked on 16-bit and 8-bit numbers.",
+    "HMMA_TENSOR_UTIL",
+    "PIPE_TENSOR_HMMA_ACTIVE",
+    Profile.FULL,
+)
+FP64_ACTIVE_RATIO = _gpm(
+    "fp64_active_ratio",
+    "Share of time in which 64-bit arithmetic ran outside of tensor cores.",
+    "FP64_UTIL",
+    "PIPE_FP64_ACTIVE",
+    Profile.FULL,
+)
+INTEGER_ACTIVE_RATIO = _gpm(
+    "integer_active_ratio",
+    "Share of time in which integer arithmetic ran.",
+    "INTEGER_UTIL",
+    "PIPE_INT_ACTIVE",
+    Profile.FULL,
+)
 
 PROCESSES = gpu_family(
     "processes",

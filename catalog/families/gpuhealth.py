@@ -152,6 +152,26 @@ ROW_REMAP_BANKS = gpu_family(
     tier=Tier.SLOW,
     profile=Profile.STANDARD,
 )
+RETIRED_PAGES = gpu_family(
+    "retired_pages",
+    Unit.PAGES,
+    "Pages of memory given up, by the severity of their errors (GPUs before Ampere).",
+    f"{_FIELDS}_RETIRED_SBE, …DBE",
+    dcgm("DEV_RETIRED_SBE", cause="corrected"),
+    dcgm("DEV_RETIRED_DBE", cause="uncorrected"),
+    labels=("cause",),
+    tier=Tier.SLOW,
+    profile=Profile.FULL,
+)
+RETIRED_PAGES_PENDING = gpu_family(
+    "retired_pages_pending",
+    Unit.BOOLEAN,
+    "Whether the driver has to be loaded again to give up pages (1).",
+    f"{_FIELDS}_RETIRED_PENDING",
+    dcgm("DEV_RETIRED_PENDING"),
+    tier=Tier.SLOW,
+    profile=Profile.FULL,
+)
 RECOVERY_ACTION = gpu_family(
     "recovery_action",
     Unit.ENUM,

@@ -51,6 +51,9 @@ class GpuHealthCollector(GpuCollector):
         Field("REMAPPED_UNC", gpuhealth.REMAPPED_ROWS, ("uncorrected",)),
         Field("REMAPPED_PENDING", gpuhealth.REMAPPED_ROWS_PENDING),
         Field("REMAPPED_FAILURE", gpuhealth.ROW_REMAP_FAILURE),
+        Field("RETIRED_SBE", gpuhealth.RETIRED_PAGES, ("corrected",)),
+        Field("RETIRED_DBE", gpuhealth.RETIRED_PAGES, ("uncorrected",)),
+        Field("RETIRED_PENDING", gpuhealth.RETIRED_PAGES_PENDING),
         Field("GET_GPU_RECOVERY_ACTION", gpuhealth.RECOVERY_ACTION),
     )
     families = tuple(

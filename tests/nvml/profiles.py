@@ -54,7 +54,7 @@ H100: Mapping[str, object] = {
     f"field.138.{_ALL_LINKS}": 2_000_000, f"field.139.{_ALL_LINKS}": 3_000_000,
     "field.38": 0, "field.45": 0, "field.52": 0, "field.59": 0,
     "gpm": 1, "gpm.1": 100.0, "gpm.2": 98.5, "gpm.3": 37.25, "gpm.5": 72.0, "gpm.10": 41.0, "gpm.12": 3.5,
-    "gpm.13": 0.25,
+    "gpm.13": 0.25, "gpm.4": 12.0, "gpm.7": 71.0, "gpm.11": 0.0,
 }  # fmt: skip
 H200_MIG: Mapping[str, object] = {
     **_MADE_UP, **_DATA_CENTRE, **_HOPPER,

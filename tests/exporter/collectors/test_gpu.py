@@ -76,7 +76,7 @@ def test_what_a_gpu_does_not_have_has_no_series(stub: Stub) -> None:
     with closing(collector("gpu")) as now, closing(collector("gpuhealth")) as health:
         values = readings(now) | readings(health)
     absent = [gpu.UTILIZATION_RATIO, gpu.ENCODER_UTILIZATION_RATIO, gpuhealth.NVLINK_RECEIVE_BYTES]
-    absent += [gpuhealth.NVLINK_ERRORS, gpuhealth.REMAPPED_ROWS, gpu.FAN_SPEED_RATIO]
+    absent += [gpuhealth.NVLINK_ERRORS, gpuhealth.REMAPPED_ROWS, gpu.FAN_SPEED_RATIO, gpuhealth.RETIRED_PAGES]
     assert {family.name: of(values, family) for family in absent} == {family.name: {} for family in absent}
     assert of(values, gpuhealth.ROW_REMAP_BANKS)["0,max"] == 3072
     assert not any(map(isnan, values.values()))
@@ -133,6 +133,16 @@ def test_health_tells_links_limits_and_memory_errors(stub: Stub) -> None:
     assert of(values, gpuhealth.PCIE_LINK_WIDTH) == {"0,current": 16, "0,max": 16, "1,current": 8, "1,max": 16}
     assert of(values, gpuhealth.NVLINK_ACTIVE_LINKS) == {"0": 18, "1": 17}
     assert of(values, gpu.PROCESSES)["0,compute"] == 3
+
+
+def test_gpu_before_ampere_gives_up_pages_instead_of_rows(stub: Stub) -> None:
+    stub.say(profiles.host({"field.29": "2u", "field.30": "1u", "field.31": "1u", "fan.0": 40, "fan.1": 45}))
+    with closing(collector("gpuhealth")) as one:
+        values = readings(one)
+    assert of(values, gpuhealth.RETIRED_PAGES) == {"0,corrected": 2, "0,uncorrected": 1}
+    assert of(values, gpuhealth.RETIRED_PAGES_PENDING) == {"0": 1}
+    assert of(values, gpu.FAN_SPEED_RATIO) == {"0,0": 0.4, "0,1": 0.45}
+    assert of(values, gpuhealth.REMAPPED_ROWS) == {}
 
 
 def test_gpu_that_falls_off_the_bus_is_down_and_comes_back(stub: Stub, h100: Collector) -> None:
