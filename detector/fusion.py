@@ -13,12 +13,16 @@ import numpy as np
 from detector.frame import Floats
 from detector.high import high
 
-_LEAST_RANGE = 1e-3
+LEAST_RANGE = 1.0  # medians: however evenly a short baseline scored, twice the usual distance is not yet far
+_SMALLEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """Per detector: ``median`` and ``range`` (high end of the usual less median) float64[D] of held-out scores."""
+    """Per detector: ``median`` and ``range`` (high end of the usual less median) float64[D] of held-out scores.
+
+    Scores are distances from what is typical, 0 or more.
+    """
 
     median: Floats
     range: Floats
@@ -32,7 +36,9 @@ class Normaliser:
 def fit_normaliser(held_out: Floats) -> Normaliser:
     """From held-out scores float64[N, D]."""
     median = np.median(held_out, axis=0)
-    return Normaliser(median, np.maximum(high(held_out) - median, _LEAST_RANGE))
+    return Normaliser(
+        median, np.maximum.reduce([high(held_out) - median, LEAST_RANGE * median, np.full_like(median, _SMALLEST)])
+    )
 
 
 def fuse(normalised: Floats, weights: Floats) -> Floats:

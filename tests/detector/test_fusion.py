@@ -21,6 +21,11 @@ def test_normalised_median_is_zero_and_the_99th_percentile_one() -> None:
     assert np.allclose(np.percentile(normalised, [50, 99], axis=0), [[0.0] * 3, [1.0] * 3])
 
 
+def test_short_even_baseline_does_not_make_twice_the_usual_distance_far() -> None:
+    held_out = np.full((50, 1), 2.0) + np.linspace(0.0, 0.1, 50)[:, None]
+    assert fit_normaliser(held_out)(np.array([[4.1]])) == pytest.approx(1.0, abs=0.01)
+
+
 @PROPERTY
 @given(SCORES)
 def test_constant_and_any_other_scores_are_normalised_to_finite_ones(held_out: Floats) -> None:
