@@ -13,16 +13,12 @@ import numpy as np
 from detector.frame import Floats
 from detector.high import high
 
-LEAST_RANGE = 1.0  # medians: however evenly a short baseline scored, twice the usual distance is not yet far
 _SMALLEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """Per detector: ``median`` and ``range`` (high end of the usual less median) float64[D] of held-out scores.
-
-    Scores are distances from what is typical, 0 or more.
-    """
+    """Per detector: ``median`` and ``range`` (high end of the usual less median) float64[D] of held-out scores."""
 
     median: Floats
     range: Floats
@@ -33,12 +29,11 @@ class Normaliser:
         return result
 
 
-def fit_normaliser(held_out: Floats) -> Normaliser:
-    """From held-out scores float64[N, D]."""
+def fit_normaliser(held_out: Floats, least_range: Floats) -> Normaliser:
+    """From held-out scores float64[N, D]; no range is smaller than ``least_range`` float64[D] medians."""
     median = np.median(held_out, axis=0)
-    return Normaliser(
-        median, np.maximum.reduce([high(held_out) - median, LEAST_RANGE * median, np.full_like(median, _SMALLEST)])
-    )
+    least = np.maximum(least_range * median, _SMALLEST)
+    return Normaliser(median, np.maximum(high(held_out) - median, least))
 
 
 def fuse(normalised: Floats, weights: Floats) -> Floats:

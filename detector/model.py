@@ -104,7 +104,7 @@ def fit_model(
     raw, evidence = _held_out(end_s, x, features, window_s)
     parts = fit_parts(x, features)
     kept = ordinary(raw)
-    normaliser = fit_normaliser(raw[kept])
+    normaliser = fit_normaliser(raw[kept], np.array([detector.least_range for detector in parts.detectors]))
     held_out, seen = (_with_fused(normaliser(scores), parts) for scores in (raw, parts.raw(parts.scaler.deviations(x))))
     runs, runs_kept = unbroken(end_s), unbroken(end_s[kept])
     nothing = np.empty(0)

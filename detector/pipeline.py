@@ -28,7 +28,7 @@ BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are co
 MOST_CAUSES = 8
 RECENT_WINDOWS = 5
 SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
-LASTING_QUANTILE = 0.25  # of the sizes since an onset: what came with the onset and went is nobody's fault
+NEWEST = 2  # windows that are blamed on: by the time of an alarm what came with the onset and went is in none of them
 LEAST_ROWS = 10 * FOLDS
 LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
 
@@ -190,7 +190,7 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
     if state.episode.opens(level) and not state.episode.resumes(end_s, judge_by.merge_s):
         before = size_before(state, onset_s - judge_by.window_s)
         state = replace(state, before=before)
-        during = lasting_size(state, onset_s)
+        during = newest_size(state)
         subsystem = attribution.leading(_shares(model, _evidence(model, during, before)))
     page_level = model.fused.page_score()
     episode = advance(state.episode, level, page_level, end_s, onset_s, subsystem, judge_by.merge_s)
@@ -243,11 +243,10 @@ def size_before(state: HostState, until_s: float) -> Floats:
     return mean
 
 
-def lasting_size(state: HostState, since_s: float) -> Floats:
-    """The |deviation| float64[F] that most of the remembered windows since then have at least."""
-    chosen = np.stack([size for end_s, size in state.sizes if end_s >= since_s]).astype(np.float64)
-    lasting: Floats = np.quantile(chosen, LASTING_QUANTILE, axis=0)
-    return lasting
+def newest_size(state: HostState) -> Floats:
+    """Mean |deviation| float64[F] of the newest windows."""
+    newest: Floats = np.mean([size for _, size in state.sizes[-NEWEST:]], axis=0, dtype=np.float64)
+    return newest
 
 
 def evidence_now(state: HostState, model: Model, judge_by: Judge) -> Floats:
@@ -256,7 +255,7 @@ def evidence_now(state: HostState, model: Model, judge_by: Judge) -> Floats:
     before = state.before if state.episode.open else None
     if before is None:
         before = size_before(state, recent_s - judge_by.window_s)
-    return _evidence(model, lasting_size(state, recent_s), before)
+    return _evidence(model, newest_size(state), before)
 
 
 def _evidence(model: Model, during: Floats, before: Floats) -> Floats:

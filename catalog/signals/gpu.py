@@ -66,7 +66,7 @@ _CLOCKS = ratio(level(gpu.CLOCK_HERTZ), level(gpu.CLOCK_MAX_HERTZ))
 _SM_CLOCK = ratio(level(gpu.CLOCK_HERTZ, domain="sm"), level(gpu.CLOCK_MAX_HERTZ, domain="sm"))
 
 SIGNALS: tuple[Signal, ...] = (
-    _state("gpu_up", "Whether the GPU answers.", level(gpu.UP), "", floor=0.25, worse=Worse.LOWER),
+    _state("gpu_up", "Whether the GPU answers.", level(gpu.UP), "", floor=0.02, worse=Worse.LOWER, scale=Scale.LINEAR),
     _error(
         "gpu_missing",
         "GPUs that are plugged in and that the driver does not find.",

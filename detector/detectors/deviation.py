@@ -27,6 +27,7 @@ class Deviation(Detector):
 
     name: ClassVar[str] = "deviation"
     weight: ClassVar[float] = 1.0
+    least_range: ClassVar[float] = 2.0
 
     layout: Layout
     usual: Floats

@@ -32,6 +32,7 @@ class Forest(Detector):
 
     name: ClassVar[str] = "forest"
     weight: ClassVar[float] = 0.5  # the weakest of the three where it was measured
+    least_range: ClassVar[float] = 0.0  # its score is no distance: 1 is the most, and 0.5 usual
 
     layout: Layout
     feature: npt.NDArray[np.intp]

@@ -45,6 +45,8 @@ class Detector(ABC):
     name: ClassVar[str]
     weight: ClassVar[float]
     """In the fused score; chosen by measurement, see docs/detection.md."""
+    least_range: ClassVar[float]
+    """How far above the usual score a window is not yet far out, however evenly a baseline scored; in usual scores."""
 
     @classmethod
     @abstractmethod

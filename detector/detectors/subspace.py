@@ -35,6 +35,7 @@ class Subspace(Detector):
 
     name: ClassVar[str] = "subspace"
     weight: ClassVar[float] = 2.0  # it stands for two statistics
+    least_range: ClassVar[float] = 2.0
 
     layout: Layout
     centre: Floats

@@ -96,6 +96,16 @@ class Judged:
         self.await_verdict(calm, CALM_LIMIT_S, "calm")
 
 
+def story(verdict: Verdict) -> str:
+    """A verdict in a line, for who reads why a test failed."""
+    shares = {name: round(share, 2) for name, share in verdict.get("shares", {}).items() if share > 0.05}
+    causes = [
+        f"{cause['channel']}:{cause['statistic']} {cause['deviation']:.1f}" for cause in verdict.get("causes", [])
+    ]
+    scored = f"{verdict.get('subsystem') or 'nothing'} at {verdict.get('end_s')}, score {verdict.get('score')}"
+    return f"{scored}, onset {verdict.get('onset_s')}, shares {shares}, causes {'; '.join(causes)}"
+
+
 @dataclass
 class Stage:
     """Everything that runs."""

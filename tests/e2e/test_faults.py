@@ -6,16 +6,19 @@ Assertions are about verdicts; times are only bounds on waiting. The tests share
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.e2e.faults import cpu_waiting_s, stress
-from tests.e2e.stage import Stage, running_stage
+from tests.e2e.stage import Judged, Stage, running_stage, story
 
 CONTROL_WINDOWS = 20
 ALERT_LIMIT_S = 60.0
+TRIES = 2
 BUSIEST_BASELINE = 0.2  # what the stage itself takes is well below
 
 
@@ -38,7 +41,8 @@ def test_an_idle_stressor_raises_nothing(stage: Stage) -> None:
     """The same tool without its load. Its ``--sleep`` will not do: 256 threads that spin on both CPUs for seconds."""
     with stress("--cpu", "1", "--cpu-load", "0"):
         seen = {judged.name: judged.watch(CONTROL_WINDOWS) for judged in stage.judged}
-    assert not [verdict for verdicts in seen.values() for verdict in verdicts if verdict["active"]]
+    raised = [f"{name}: {story(verdict)}" for name, told in seen.items() for verdict in told if verdict["active"]]
+    assert not raised, "\n".join(raised)
     assert not stage.webhook.alerts()
 
 
@@ -53,22 +57,46 @@ def test_an_idle_stressor_raises_nothing(stage: Stage) -> None:
 def test_a_fault_is_blamed_on_its_subsystem(
     stage: Stage, subsystem: str, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with stress(*(argument.format(folder=tmp_path) for argument in arguments)):
-        verdicts = {judged.name: judged.await_alarm() for judged in stage.of_the_host}
-        blamed = {name: verdict["subsystem"] for name, verdict in verdicts.items()}
-        alert = stage.webhook.await_alert(ALERT_LIMIT_S, subsystem=blamed["stored"], instance=stage.exporter.address)
-    assert set(blamed.values()) == {subsystem}, verdicts
-    assert alert["labels"]["alertname"] == "HostAnomaly"
-    assert alert["labels"]["job"] == "hostpulse"
-    for judged in stage.judged:
-        judged.await_calm()
-    stage.webhook.await_alert(ALERT_LIMIT_S, "resolved", subsystem=blamed["stored"], instance=stage.exporter.address)
+    fault = [argument.format(folder=tmp_path) for argument in arguments]
+    alert = {"subsystem": subsystem, "instance": stage.exporter.address}
+
+    def alerted() -> None:
+        labels = stage.webhook.await_alert(ALERT_LIMIT_S, **alert)["labels"]
+        assert (labels["alertname"], labels["job"]) == ("HostAnomaly", "hostpulse")
+
+    _put_in(stage, stage.of_the_host, stress, fault, subsystem, alerted)
+    stage.webhook.await_alert(ALERT_LIMIT_S, "resolved", **alert)
 
 
 def test_lost_packets_are_blamed_on_the_network(stage: Stage) -> None:
     lossy, link = stage.needed_link()
-    with link.loss(percent=2):
-        verdict = lossy.await_alarm()
-    assert verdict["subsystem"] == "network", verdict
-    assert any("retransm" in cause["channel"] for cause in verdict["causes"])
-    assert not stage.embedded.verdict()["active"], "the namespace's network is not the host's"
+
+    def retransmitted() -> None:
+        assert any("retransm" in cause["channel"] for cause in lossy.verdict()["causes"]), story(lossy.verdict())
+        assert not stage.embedded.verdict()["active"], "the namespace's network is not the host's"
+
+    _put_in(stage, (lossy,), link.loss, (2,), "network", retransmitted)
+
+
+def _put_in(
+    stage: Stage,
+    judged: Sequence[Judged],
+    fault: Callable[..., AbstractContextManager[None]],
+    arguments: Sequence[Any],
+    subsystem: str,
+    once_blamed: Callable[[], None],
+) -> None:
+    """Put a fault in until all of ``judged`` blame its subsystem; what others do on the machine may spoil a try."""
+    told: list[str] = []
+    for _ in range(TRIES):
+        with fault(*arguments):
+            verdicts = {one.name: one.await_alarm() for one in judged}
+            told += [f"{name}: {story(verdict)}" for name, verdict in verdicts.items()]
+            right = {verdict["subsystem"] for verdict in verdicts.values()} == {subsystem}
+            if right:
+                once_blamed()
+        for one in stage.judged:
+            one.await_calm()
+        if right:
+            return
+    pytest.fail("\n".join(told))
