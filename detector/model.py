@@ -42,7 +42,7 @@ class Parts:
 
     def raw(self, z: Floats) -> Floats:
         """Scores [N, D] of all detectors."""
-        return np.stack([detector.score(z).score for detector in self.detectors], axis=1)
+        return np.stack([detector.rate(z) for detector in self.detectors], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.signal import JUDGED_SUBSYSTEMS
-from detector import attribution
 from detector.calibration import alarm_statistic
 from detector.channels import Channel, Channels
 from detector.features import Feature, Features, extract
 from detector.frame import Floats
 from detector.model import FUSED, Model, Parts, judge
-from detector.pipeline import Judge, due, fit, judge_window
+from detector.pipeline import Judge, due, evidence_now, fit, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
 from detector.training import MOST_ROWS, Training
@@ -23,7 +22,6 @@ from detector.verdict import Verdict
 from detector.watch import judge_for
 
 _CHUNK_ROWS = 1000
-_RECENT_WINDOWS = 5
 
 Bools = npt.NDArray[np.bool_]
 
@@ -190,16 +188,8 @@ def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
 
 
 def _channel_evidence(state: HostState, owners: npt.NDArray[np.intp], judge_by: Judge) -> Floats:
-    """Evidence float64[C] of each channel: how much the newest windows differ from those before, or before the open
-    episode; a channel counts by the feature that differs most."""
+    """Evidence float64[C] of each channel, as the running detector weighs it; a channel counts by its worst feature."""
     if state.model is None or not state.sizes:
         return np.zeros(owners.shape[1])
-    ends_s = np.array([end_s for end_s, _ in state.sizes])
-    sizes = np.stack([size for _, size in state.sizes]).astype(np.float64)
-    recent_s = ends_s[-1] - _RECENT_WINDOWS * judge_by.stride_s
-    before, earlier = state.before, ends_s <= recent_s - judge_by.window_s
-    if before is None or not state.episode.open:
-        before = sizes[earlier].mean(axis=0) if earlier.any() else np.zeros(sizes.shape[1])
-    contrast = attribution.contrast(sizes[ends_s >= recent_s].mean(axis=0), before)[None, :]
-    strongest: Floats = attribution.weighted(contrast, state.model.features)[0][owners].max(axis=0)
+    strongest: Floats = evidence_now(state, state.model, judge_by)[owners].max(axis=0)
     return strongest

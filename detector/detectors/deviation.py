@@ -53,6 +53,12 @@ class Deviation(Detector):
             evidence[chosen[:, None], columns] = size[chosen[:, None], columns]
         return Scores(score, share_out(score, evidence))
 
+    def rate(self, z: Floats) -> Floats:
+        """See ``Detector``."""
+        statistic, _ = _top_means(np.abs(np.nan_to_num(z)), self.layout)
+        worst: Floats = (statistic / self.usual).max(axis=1)
+        return worst
+
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """See ``Detector``."""
         return {"usual": self.usual}

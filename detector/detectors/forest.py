@@ -64,6 +64,10 @@ class Forest(Detector):
             credit[:, group] = np.maximum(score - self._isolation(without), 0.0)
         return Scores(score, self._spread(score, credit, np.abs(np.nan_to_num(z))))
 
+    def rate(self, z: Floats) -> Floats:
+        """See ``Detector``."""
+        return self._isolation(excess(summaries(z, self.layout), self.typical))
+
     def _isolation(self, table: Floats) -> Floats:
         """2 to the minus mean path length over the normal one, float64[N]: 0.5 is usual, 1 is alone."""
         trees = np.arange(len(self.feature))[None, :]

@@ -57,6 +57,10 @@ class Detector(ABC):
     def score(self, z: Floats) -> Scores:
         """Judge windows of any number."""
 
+    def rate(self, z: Floats) -> Floats:
+        """The scores float64[N] alone: what judging needs, where contributions cost more than the score."""
+        return self.score(z).score
+
     @abstractmethod
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that was learned, as plain arrays."""

@@ -196,6 +196,7 @@ def test_arrays_hold_all_that_was_learned_without_a_pickle(name: str) -> None:
     z = deviations(50, FEATURES, seed=10)
     z[::7, ::3] = np.nan
     assert np.array_equal(restored.score(z).score, detector.score(z).score)
+    assert np.array_equal(restored.rate(z), detector.score(z).score)
     assert np.array_equal(restored.score(z).contribution, detector.score(z).contribution)
 
 
