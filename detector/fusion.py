@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from detector.frame import Floats
 from detector.high import high
@@ -34,6 +35,20 @@ def fit_normaliser(held_out: Floats, least_range: Floats) -> Normaliser:
     median = np.median(held_out, axis=0)
     least = np.maximum(least_range * median, _SMALLEST)
     return Normaliser(median, np.maximum(high(held_out) - median, least))
+
+
+def smoothed(normalised: Floats, runs: npt.NDArray[np.intp], windows: int) -> Floats:
+    """Causal means of up to ``windows`` scores [N, D] of the same run; ``runs`` intp[N] numbers them."""
+    if windows == 1:
+        return normalised
+    result = np.empty_like(normalised)
+    for run in np.unique(runs):
+        own = normalised[runs == run]
+        total = np.cumsum(np.concatenate([np.zeros((1, own.shape[1])), own]), axis=0)
+        last = np.arange(1, len(own) + 1)
+        first = np.maximum(last - windows, 0)
+        result[runs == run] = (total[last] - total[first]) / (last - first)[:, None]
+    return result
 
 
 def fuse(normalised: Floats, weights: Floats) -> Floats:

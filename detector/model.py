@@ -19,7 +19,7 @@ from detector.detectors.protocol import Detector, Layout
 from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
-from detector.fusion import Normaliser, fit_normaliser, fuse
+from detector.fusion import Normaliser, fit_normaliser, fuse, smoothed
 from detector.high import high
 from detector.pruning import Groups, correlations, covered, group_by_correlation
 from detector.scaling import Scaler, fit_scaler
@@ -65,16 +65,23 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Windows judged by a model: deviations ``z`` [N, F], and ``fused`` [N], the weighted mean of normalised scores.
-
-    ``scores`` are by detector and fused, each [N] with its bound at 1; ``p_value`` and ``coverage`` [N].
-    """
+    """Windows by themselves: deviations ``z`` [N, F], ``normalised`` scores [N, D], and ``coverage`` [N]."""
 
     z: Floats
+    normalised: Floats
+    coverage: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """Normalised scores on the scale of alarms: ``scores`` by detector and fused, each [N] with its bound at 1.
+
+    ``fused`` [N] is the weighted mean that the fused score is calibrated from, with its tail probability ``p_value``.
+    """
+
     fused: Floats
     scores: dict[str, Floats]
     p_value: Floats
-    coverage: Floats
 
 
 def fit_parts(x: Floats, features: tuple[Feature, ...]) -> Parts:
@@ -99,14 +106,21 @@ def fit_model(
     maxima: Floats,
     per_day: float,
     budget: Budget,
+    smoothing: int,
 ) -> Model:
-    """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``maxima`` and ``per_day`` as in ``calibrate``."""
+    """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``maxima`` and ``per_day`` as in ``calibrate``.
+
+    It is calibrated on means of ``smoothing`` windows.
+    """
     raw, evidence = _held_out(end_s, x, features, window_s)
     parts = fit_parts(x, features)
     kept = ordinary(raw)
     normaliser = fit_normaliser(raw[kept], np.array([detector.least_range for detector in parts.detectors]))
-    held_out, seen = (_with_fused(normaliser(scores), parts) for scores in (raw, parts.raw(parts.scaler.deviations(x))))
     runs, runs_kept = unbroken(end_s), unbroken(end_s[kept])
+    held_out, seen = (
+        _with_fused(smoothed(normaliser(scores), runs, smoothing), parts)
+        for scores in (raw, parts.raw(parts.scaler.deviations(x)))
+    )
     nothing = np.empty(0)
     calibrations = {
         name: calibrate(
@@ -161,10 +175,15 @@ def judge(model: Model, x: Floats) -> Judgement:
     coverage = (~np.isnan(z[:, used])).mean(axis=1) if len(used) else np.zeros(len(x))
     normalised = model.normaliser(model.parts.raw(z))
     normalised[coverage == 0.0] = np.nan
+    return Judgement(z, normalised, coverage)
+
+
+def rate(model: Model, normalised: Floats) -> Rating:
+    """Normalised scores float64[N, D], smoothed as those that the model was calibrated on; NaN stays NaN."""
     scores = {
         detector.name: model.calibrations[detector.name].score(normalised[:, column])
         for column, detector in enumerate(model.parts.detectors)
     }
     fused = fuse(normalised, weights(model.parts))
     scores[FUSED] = model.fused.score(fused)
-    return Judgement(z, fused, scores, model.fused.p_value(fused), coverage)
+    return Rating(fused, scores, model.fused.p_value(fused))

@@ -17,7 +17,7 @@ from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S, evaluate
 from detector.episode import MERGE_S, Episode, advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
-from detector.model import FOLDS, FUSED, Judgement, Model, fit_model, judge
+from detector.model import FOLDS, FUSED, Judgement, Model, Rating, fit_model, judge, rate
 from detector.state import NEVER, HostState, Scored
 from detector.training import FULL_ROWS, MOST_ROWS, Float32s, Training, align
 from detector.verdict import Cause, Phase, Verdict
@@ -35,7 +35,7 @@ LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How to judge; seconds, and alarms per host-day."""
+    """How to judge; seconds, and alarms per host-day. Scores are means over ``smoothing`` windows."""
 
     window_s: float = 3.0
     stride_s: float = 1.0
@@ -47,6 +47,7 @@ class Judge:
     refit_s: float = 3600.0
     freeze_limit_s: float = 1800.0
     merge_s: float = MERGE_S
+    smoothing: int = 1
 
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
@@ -114,10 +115,12 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
         return state, _verdict_without_score(state, end_s, judge_by)
     model = state.model
     judgement = judge(model, align(window.x, window.names, model.names))
-    state = _remember(state, judgement, end_s, judge_by)
+    state = _with_normalised(state, end_s, judgement.normalised[0], judge_by)
+    rating = rate(model, _smoothed(state, judgement.normalised[0])[None, :])
+    state = _remember(state, judgement, rating, end_s, judge_by)
     state = _episode(state, model, end_s, judge_by)
     state = _learn(state, end_s, x, window.names, judge_by)
-    return state, _verdict(state, model, judgement, window, judge_by)
+    return state, _verdict(state, model, judgement, rating, window, judge_by)
 
 
 def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
@@ -145,9 +148,18 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
     maxima = np.empty(0) if _growing(state) else state.maxima
     per_day = 86400.0 / MAXIMA_PERIOD_S
-    model = fit_model(ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget)
+    model = fit_model(
+        ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget, judge_by.smoothing
+    )
     state = replace(
-        state, model=model, maxima=maxima, fits=state.fits + 1, fitted_s=state.last_end_s, sizes=(), before=None
+        state,
+        model=model,
+        maxima=maxima,
+        fits=state.fits + 1,
+        fitted_s=state.last_end_s,
+        normalised=(),
+        sizes=(),
+        before=None,
     )
     if state.rebaselining:
         state = replace(state, rebaselining=False, episode=Episode(), scores=(), pending=())
@@ -164,9 +176,24 @@ def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge
     )
 
 
-def _remember(state: HostState, judgement: Judgement, end_s: float, judge_by: Judge) -> HostState:
+def _with_normalised(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -> HostState:
+    """Only windows of the last ``smoothing`` strides that have scores enter one."""
+    since_s = end_s - (judge_by.smoothing - 0.5) * judge_by.stride_s
+    recent = tuple(item for item in state.normalised if item[0] > since_s)
+    return replace(state, normalised=recent if np.isnan(newest).any() else (*recent, (end_s, newest)))
+
+
+def _smoothed(state: HostState, newest: Floats) -> Floats:
+    """The mean of the recent normalised scores float64[D]; a window without scores stays without."""
+    if np.isnan(newest).any():
+        return newest
+    mean: Floats = np.mean([scores for _, scores in state.normalised], axis=0)
+    return mean
+
+
+def _remember(state: HostState, judgement: Judgement, rating: Rating, end_s: float, judge_by: Judge) -> HostState:
     """With this window's score and deviations."""
-    scored = Scored(end_s, float(judgement.scores[FUSED][0]), float(judgement.fused[0]))
+    scored = Scored(end_s, float(rating.scores[FUSED][0]), float(rating.fused[0]))
     size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
     return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-judge_by.sizes_kept :])
 
@@ -288,14 +315,16 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
     return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress)
 
 
-def _verdict(state: HostState, model: Model, judgement: Judgement, window: Features, judge_by: Judge) -> Verdict:
+def _verdict(
+    state: HostState, model: Model, judgement: Judgement, rating: Rating, window: Features, judge_by: Judge
+) -> Verdict:
     end_s = float(window.end_s[0])
     evidence = evidence_now(state, model, judge_by)
-    scores = {name: float(values[0]) for name, values in judgement.scores.items()}
+    scores = {name: float(values[0]) for name, values in rating.scores.items()}
     return replace(
         _verdict_without_score(state, end_s, judge_by),
         score=scores[FUSED],
-        p_value=float(judgement.p_value[0]),
+        p_value=float(rating.p_value[0]),
         detectors={name: score for name, score in scores.items() if name != FUSED},
         agreement=sum(score > 1.0 for name, score in scores.items() if name != FUSED),
         shares=_shares(model, evidence),

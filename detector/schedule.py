@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multiple
 
 LEAST_SAMPLES = 3
+ENOUGH_SAMPLES, MOST_SMOOTHING = 30, 10
 LONGEST_HORIZON_S = 3600.0
 RETRY_S = 0.05
 MOST_RETRIES = 5
@@ -37,6 +38,15 @@ def widened(window_s: float, stride_s: float, interval_s: float) -> tuple[float,
     # Scrapes jitter by milliseconds; what counts is the configured interval.
     interval_s = round(interval_s, 1)
     return max(window_s, LEAST_SAMPLES * interval_s), max(stride_s, interval_s)
+
+
+def smoothing(window_s: float, interval_s: float) -> int:
+    """Over how many windows scores are averaged: with few samples in a window, its score is mostly noise.
+
+    >>> smoothing(3.0, 0.1), smoothing(3.0, 0.5), smoothing(3.0, 1.0), smoothing(45.0, 15.0)
+    (1, 5, 10, 10)
+    """
+    return max(1, min(MOST_SMOOTHING, round(ENOUGH_SAMPLES * interval_s / window_s)))
 
 
 def horizon_s(baseline_s: float, window_s: float) -> float:

@@ -45,16 +45,18 @@ class Scored:
 class HostState:
     """What is known of a host; times in seconds since the epoch.
 
-    ``scores`` and ``sizes`` are the newest windows' fused scores and |deviations|
-    float32[F]; ``before`` float64[F] is the mean |deviation| before the open episode's onset; ``pending`` are windows
-    that are not trained on until it is sure that no episode began with them; ``maxima`` float64[M] are the largest
-    alarm statistics of past minutes; windows that end in ``disturbed_s`` (from, until] show the detector at work."""
+    ``normalised``, ``scores`` and ``sizes`` are the newest windows' normalised scores float64[D], fused scores and
+    |deviations| float32[F]; ``before`` float64[F] is the mean |deviation| before the open episode's onset; ``pending``
+    are windows that are not trained on until it is sure that no episode began with them; ``maxima`` float64[M] are the
+    largest alarm statistics of past minutes; windows that end in ``disturbed_s`` (from, until] show the detector at
+    work."""
 
     instance: str
     features: tuple[Feature, ...] = ()
     training: Training = field(default_factory=Training)
     pending: tuple[tuple[float, Float32s], ...] = ()
     model: Model | None = None
+    normalised: tuple[tuple[float, Floats], ...] = ()
     scores: tuple[Scored, ...] = ()
     sizes: tuple[tuple[float, Float32s], ...] = ()
     before: Floats | None = None

@@ -93,6 +93,7 @@ def judge_for(settings: Settings, interval_s: float) -> Judge:
         page_per_day=settings.alarms_per_host_day.page,
         merge_s=settings.episode.merge_s,
         freeze_limit_s=settings.episode.freeze_limit_s,
+        smoothing=schedule.smoothing(window_s, interval_s),
     )
 
 

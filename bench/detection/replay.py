@@ -13,7 +13,8 @@ from detector.calibration import alarm_statistic
 from detector.channels import Channel, Channels
 from detector.features import Feature, Features, extract
 from detector.frame import Floats
-from detector.model import FUSED, Model, Parts, judge
+from detector.fusion import smoothed
+from detector.model import FUSED, Model, Parts, judge, rate
 from detector.pipeline import Judge, due, evidence_now, fit, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
@@ -119,24 +120,19 @@ def learned(train: Features, judge_by: Judge) -> HostState:
 
 def scored(model: Model, x: Floats, judge_by: Judge) -> Scored:
     """All windows ``x`` float64[N, F] by one model that learns nothing more."""
-    names = [detector.name for detector in model.parts.detectors]
-    parts: dict[str, list[Floats]] = {name: [] for name in (FUSED, *names)}
-    bounded: dict[str, list[Floats]] = {name: [] for name in (FUSED, *names)}
-    deviations = []
+    normalised, deviations = [], []
     for start in range(0, len(x), _CHUNK_ROWS):
         judgement = judge(model, x[start : start + _CHUNK_ROWS])
-        normalised = model.normaliser(model.parts.raw(judgement.z))
-        parts[FUSED].append(judgement.fused)
-        for column, name in enumerate(names):
-            parts[name].append(normalised[:, column])
-        for name, values in judgement.scores.items():
-            bounded[name].append(values)
+        normalised.append(judgement.normalised)
         deviations.append(judgement.z.astype(np.float32))
+    one_run = np.zeros(len(x), dtype=np.intp)
+    means = smoothed(np.nan_to_num(np.concatenate(normalised)), one_run, judge_by.smoothing)
+    rating = rate(model, means)
+    scores = {FUSED: rating.fused} | {part.name: means[:, n] for n, part in enumerate(model.parts.detectors)}
     alarms = {
-        name: alarm_statistic(np.concatenate(values), judge_by.votes, judge_by.of) > 1.0
-        for name, values in bounded.items()
+        name: alarm_statistic(values, judge_by.votes, judge_by.of) > 1.0 for name, values in rating.scores.items()
     }
-    return Scored({name: np.concatenate(values) for name, values in parts.items()}, alarms, np.concatenate(deviations))
+    return Scored(scores, alarms, np.concatenate(deviations))
 
 
 def live(windows: Features, state: HostState, judge_by: Judge, weighed: Bools) -> Live:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from detector.frame import Floats
-from detector.fusion import fit_normaliser, fuse
+from detector.fusion import fit_normaliser, fuse, smoothed
 from tests.properties import PROPERTY
 
 SCORES = npst.arrays(np.float64, st.tuples(st.integers(1, 20), st.just(3)), elements=st.floats(-50, 50))
@@ -51,3 +51,13 @@ def test_missing_part_makes_the_whole_missing() -> None:
 def test_one_weight_a_detector_is_demanded() -> None:
     with pytest.raises(AssertionError, match="one weight a detector"):
         fuse(np.zeros((2, 3)), np.ones(2))
+
+
+@PROPERTY
+@given(SCORES, st.integers(1, 12), st.integers(0, 20))
+def test_smoothed_score_is_the_mean_of_the_newest_of_its_run(normalised: Floats, windows: int, cut: int) -> None:
+    runs = (np.arange(len(normalised)) >= cut).astype(np.intp)
+    result = smoothed(normalised, runs, windows)
+    for row in range(len(normalised)):
+        newest = [normalised[i] for i in range(max(0, row - windows + 1), row + 1) if runs[i] == runs[row]]
+        assert np.allclose(result[row], np.mean(newest, axis=0))

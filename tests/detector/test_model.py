@@ -9,7 +9,7 @@ from detector.calibration import Budget, alarm_statistic
 from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
-from detector.model import FUSED, MOST_DISTINCT, Model, fit_model, fit_parts, judge, unbroken
+from detector.model import FUSED, MOST_DISTINCT, Model, Rating, fit_model, fit_parts, judge, rate, unbroken
 from tests.detector.arrays import plain_features
 from tests.detector.healthy import GROUPS, deviations
 
@@ -20,7 +20,11 @@ FEATURES = 40
 def _fit(x: Floats, features: tuple[Feature, ...] | None = None, maxima: Floats | None = None) -> Model:
     maxima = np.empty(0) if maxima is None else maxima
     features = features or plain_features(x.shape[1])
-    return fit_model(np.arange(float(len(x))), x, features, 3.0, maxima, 1440.0, BUDGET)
+    return fit_model(np.arange(float(len(x))), x, features, 3.0, maxima, 1440.0, BUDGET, 1)
+
+
+def _rated(model: Model, x: Floats) -> Rating:
+    return rate(model, judge(model, x).normalised)
 
 
 @pytest.fixture(scope="module")
@@ -30,31 +34,32 @@ def model() -> Model:
 
 def test_every_detector_and_the_fused_score_are_calibrated(model: Model) -> None:
     assert model.calibrations.keys() == {*registered(), FUSED}
-    judgement = judge(model, 10.0 * deviations(5, FEATURES, seed=1))
-    assert judgement.scores.keys() == model.calibrations.keys()
-    assert {score.shape for score in judgement.scores.values()} == {(5,)}
+    rating = _rated(model, 10.0 * deviations(5, FEATURES, seed=1))
+    assert rating.scores.keys() == model.calibrations.keys()
+    assert {score.shape for score in rating.scores.values()} == {(5,)}
 
 
 def test_windows_of_the_same_host_exceed_the_bound_as_rarely_as_it_says(model: Model) -> None:
-    judgement = judge(model, 10.0 * deviations(2000, FEATURES, seed=2))
-    assert (judgement.scores[FUSED] > 1.0).mean() < 0.02
-    assert 0.4 < np.median(judgement.p_value) < 0.6
+    rating = _rated(model, 10.0 * deviations(2000, FEATURES, seed=2))
+    assert (rating.scores[FUSED] > 1.0).mean() < 0.02
+    assert 0.4 < np.median(rating.p_value) < 0.6
 
 
 def test_shift_exceeds_the_bound_of_every_detector(model: Model) -> None:
     x = 10.0 * deviations(50, FEATURES, seed=3)
     x[:, ::GROUPS] += 150.0
-    judgement = judge(model, x)
-    assert np.median(judgement.scores[FUSED]) > 1.0
-    assert np.median(judgement.scores["deviation"]) > 1.0
-    assert np.median(judgement.scores["subspace"]) > 1.0
+    rating = _rated(model, x)
+    assert np.median(rating.scores[FUSED]) > 1.0
+    assert np.median(rating.scores["deviation"]) > 1.0
+    assert np.median(rating.scores["subspace"]) > 1.0
 
 
 def test_window_without_data_has_no_score_and_no_coverage(model: Model) -> None:
     judgement = judge(model, np.full((1, FEATURES), np.nan))
+    rating = rate(model, judgement.normalised)
     assert judgement.coverage.tolist() == [0.0]
-    assert np.isnan(judgement.p_value).all()
-    assert all(np.isnan(score).all() for score in judgement.scores.values())
+    assert np.isnan(rating.p_value).all()
+    assert all(np.isnan(score).all() for score in rating.scores.values())
 
 
 def test_coverage_is_the_share_of_features_with_data(model: Model) -> None:
@@ -65,7 +70,7 @@ def test_coverage_is_the_share_of_features_with_data(model: Model) -> None:
 
 def test_fit_is_deterministic() -> None:
     x = deviations(120, 10)
-    one, other = (judge(_fit(x), deviations(20, 10, seed=1)) for _ in range(2))
+    one, other = (_rated(_fit(x), deviations(20, 10, seed=1)) for _ in range(2))
     assert np.array_equal(one.fused, other.fused)
     assert np.array_equal(one.scores[FUSED], other.scores[FUSED])
 
@@ -73,8 +78,8 @@ def test_fit_is_deterministic() -> None:
 def test_bound_comes_from_windows_that_the_detectors_did_not_see() -> None:
     # More features than windows: what was learned fits itself perfectly, and anything new looks anomalous to it.
     x = deviations(60, 300)
-    judgement = judge(_fit(x), deviations(200, 300, seed=1))
-    assert (judgement.scores[FUSED] > 1.0).mean() < 0.05
+    rating = _rated(_fit(x), deviations(200, 300, seed=1))
+    assert (rating.scores[FUSED] > 1.0).mean() < 0.05
 
 
 def test_missing_and_constant_columns_do_not_stop_a_fit() -> None:
@@ -85,13 +90,13 @@ def test_missing_and_constant_columns_do_not_stop_a_fit() -> None:
     model = _fit(x)
     assert 3 not in model.parts.layout.distinct
     assert 5 not in model.parts.layout.distinct
-    assert np.isfinite(judge(model, x).scores[FUSED]).all()
+    assert np.isfinite(_rated(model, x).scores[FUSED]).all()
 
 
 def test_one_feature_is_enough() -> None:
     x = deviations(100, 1)
-    judgement = judge(_fit(x), np.array([[0.0], [60.0]]))
-    assert judgement.scores[FUSED][0] < 1.0 < judgement.scores[FUSED][1]
+    rating = _rated(_fit(x), np.array([[0.0], [60.0]]))
+    assert rating.scores[FUSED][0] < 1.0 < rating.scores[FUSED][1]
 
 
 def test_subspace_sees_a_bounded_number_of_features() -> None:
@@ -126,11 +131,11 @@ def test_one_burst_in_the_baseline_does_not_blind_to_what_is_unlike_it() -> None
     quiet, dirty, _ = _with_burst(slice(0, FEATURES, GROUPS))
     shifted = 10.0 * deviations(30, FEATURES, seed=6)
     shifted[:, 1::GROUPS] += 150.0
-    scores = {name: np.median(judge(model, shifted).scores[FUSED]) for name, model in (("q", quiet), ("d", dirty))}
+    scores = {name: np.median(_rated(model, shifted).scores[FUSED]) for name, model in (("q", quiet), ("d", dirty))}
     assert min(scores.values()) > 1.0, scores
 
 
 def test_burst_that_the_model_has_seen_raises_no_alarm() -> None:
     _, dirty, burst = _with_burst(slice(0, FEATURES, GROUPS))
-    level = alarm_statistic(judge(dirty, burst).scores[FUSED], BUDGET.votes, BUDGET.of).max()
+    level = alarm_statistic(_rated(dirty, burst).scores[FUSED], BUDGET.votes, BUDGET.of).max()
     assert level <= 1.0

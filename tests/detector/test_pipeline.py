@@ -288,3 +288,14 @@ def test_what_came_with_the_onset_and_went_is_not_blamed(learned: Watched) -> No
     frame = synthetic_frame(290.0, (*passing, *fault_of("network", FAULT_S, 290.0)))
     watched = watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
     assert next(v.subsystem for v in watched.verdicts if v.active) == "network"
+
+
+def test_score_is_averaged_over_as_many_windows_as_asked(learned: Watched) -> None:
+    judge_by = replace(JUDGE, smoothing=10)
+    state = fit(learned.state, judge_by)
+    frame = synthetic_frame(300.0, fault_of("storage", FAULT_S, 300.0))
+    watched = watch(frame, judge_by, state, LEARNED_S, fits=False)
+    at_once = _with_fault(learned, "storage", 300.0)
+    assert len(watched.openings_s) == 1
+    assert watched.openings_s[0] > at_once.openings_s[0]
+    assert len(watched.state.normalised) == 10

@@ -68,8 +68,11 @@ class Judged:
         self.await_verdict(lambda verdict: verdict["phase"] != "learning", LEARN_LIMIT_S, "a model")
 
     def await_alarm(self) -> Verdict:
-        """Until an episode is open."""
-        return self.await_verdict(lambda verdict: verdict["active"], ALARM_LIMIT_S, "an alarm")
+        """The first verdict of an open episode, or the newest one where none opened within ``ALARM_LIMIT_S``."""
+        try:
+            return self.await_verdict(lambda verdict: verdict["active"], ALARM_LIMIT_S, "an alarm")
+        except AssertionError:
+            return self.verdict()
 
     def watch(self, windows: int) -> list[Verdict]:
         """The verdicts on that many windows, starting with the newest."""

@@ -18,7 +18,7 @@ from tests.e2e.stage import Judged, Stage, running_stage, story
 
 CONTROL_WINDOWS = 20
 ALERT_LIMIT_S = 60.0
-TRIES = 2
+TRIES = 3  # what others do on the machine may spoil one
 BUSIEST_BASELINE = 0.2  # what the stage itself takes is well below
 
 
@@ -39,11 +39,18 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 def test_an_idle_stressor_raises_nothing(stage: Stage) -> None:
     """The same tool without its load. Its ``--sleep`` will not do: 256 threads that spin on both CPUs for seconds."""
-    with stress("--cpu", "1", "--cpu-load", "0"):
-        seen = {judged.name: judged.watch(CONTROL_WINDOWS) for judged in stage.judged}
-    raised = [f"{name}: {story(verdict)}" for name, told in seen.items() for verdict in told if verdict["active"]]
-    assert not raised, "\n".join(raised)
-    assert not stage.webhook.alerts()
+    raised: list[str] = []
+    for _ in range(TRIES):
+        alerts = len(stage.webhook.alerts())
+        with stress("--cpu", "1", "--cpu-load", "0"):
+            seen = {judged.name: judged.watch(CONTROL_WINDOWS) for judged in stage.judged}
+        told = [f"{name}: {story(verdict)}" for name, told in seen.items() for verdict in told if verdict["active"]]
+        if not told and len(stage.webhook.alerts()) == alerts:
+            return
+        raised += told
+        for judged in stage.judged:
+            judged.await_calm()
+    pytest.fail("\n".join(raised))
 
 
 @pytest.mark.parametrize(
@@ -86,13 +93,13 @@ def _put_in(
     subsystem: str,
     once_blamed: Callable[[], None],
 ) -> None:
-    """Put a fault in until all of ``judged`` blame its subsystem; what others do on the machine may spoil a try."""
+    """Put a fault in until all of ``judged`` blame its subsystem."""
     told: list[str] = []
     for _ in range(TRIES):
         with fault(*arguments):
             verdicts = {one.name: one.await_alarm() for one in judged}
             told += [f"{name}: {story(verdict)}" for name, verdict in verdicts.items()]
-            right = {verdict["subsystem"] for verdict in verdicts.values()} == {subsystem}
+            right = {verdict.get("subsystem") for verdict in verdicts.values()} == {subsystem}
             if right:
                 once_blamed()
         for one in stage.judged:
