@@ -61,6 +61,11 @@ class Judge:
         return self.window_s + HOLD_INTERVALS * max(*TIER_INTERVAL_S.values(), self.stride_s)
 
     @property
+    def maxima_period_s(self) -> float:
+        """The stretch of time that gives one largest alarm statistic."""
+        return max(MAXIMA_PERIOD_S, self.stride_s)
+
+    @property
     def settling_s(self) -> float:
         """The beginning of the first baseline that is not learned."""
         return min(LONGEST_SETTLING_S, SETTLING_SHARE * self.baseline_s)
@@ -147,7 +152,7 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     x = align(x, names, tuple(str(feature) for feature in state.features))
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
     maxima = np.empty(0) if _growing(state) else state.maxima
-    per_day = 86400.0 / MAXIMA_PERIOD_S
+    per_day = 86400.0 / judge_by.maxima_period_s
     model = fit_model(
         ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget, judge_by.smoothing
     )
@@ -241,7 +246,8 @@ def _learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], 
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
     if episode.open or end_s - episode.closed_s <= judge_by.merge_s:
         return replace(state, pending=())
-    state = _count_minute(state, end_s, alarm_level([scored.fused for scored in state.scores], judge_by))
+    level = alarm_level([scored.fused for scored in state.scores], judge_by)
+    state = _count_minute(state, end_s, level, judge_by.maxima_period_s)
     pending = (*state.pending, (end_s, x))
     training = state.training
     if len(pending) > judge_by.of:
@@ -250,13 +256,13 @@ def _learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], 
     return replace(state, training=training, pending=pending)
 
 
-def _count_minute(state: HostState, end_s: float, level: float) -> HostState:
+def _count_minute(state: HostState, end_s: float, level: float, period_s: float) -> HostState:
     """The state with the running minute's largest alarm statistic, the finished minute's kept on the fused scale."""
     start_s, largest = state.minute
-    if end_s - start_s < MAXIMA_PERIOD_S:
+    if end_s - start_s < period_s:
         return replace(state, minute=(start_s, max(largest, level)))
     maxima = state.maxima
-    if np.isfinite(largest) and end_s - start_s < 2 * MAXIMA_PERIOD_S:
+    if np.isfinite(largest) and end_s - start_s < 2 * period_s:
         maxima = np.append(maxima, largest)[-MOST_MAXIMA:]
     return replace(state, maxima=maxima, minute=(end_s, level))
 

@@ -9,6 +9,7 @@ _HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multipl
 
 LEAST_SAMPLES = 3
 ENOUGH_SAMPLES, MOST_SMOOTHING = 30, 10
+LEAST_MERGE, LEAST_FREEZE = 5, 300  # strides that episodes are apart, and that one lasts before it is taken for normal
 LONGEST_HORIZON_S = 3600.0
 RETRY_S = 0.05
 MOST_RETRIES = 5

@@ -86,13 +86,15 @@ class Episode(Section):
         default=60.0,
         ge=0,
         le=3600,
-        description="An alarm so soon after another one resumes it. So long after an alarm nothing is learned.",
+        description="An alarm so soon after another one resumes it, and so long after one nothing is learned; at least "
+        "five strides.",
     )
     freeze_limit_s: Duration = Field(
         default=1800.0,
         ge=60,
         le=7 * 86400,
-        description="An alarm that lasts longer is taken as the new normal: a new baseline is learned, and counted.",
+        description="An alarm that lasts longer, and at least 300 strides, is taken as the new normal: a new baseline "
+        "is learned, and counted.",
     )
 
 

@@ -91,8 +91,8 @@ def judge_for(settings: Settings, interval_s: float) -> Judge:
         baseline_s=settings.baseline.duration_s,
         warning_per_day=settings.alarms_per_host_day.warning,
         page_per_day=settings.alarms_per_host_day.page,
-        merge_s=settings.episode.merge_s,
-        freeze_limit_s=settings.episode.freeze_limit_s,
+        merge_s=max(settings.episode.merge_s, schedule.LEAST_MERGE * stride_s),
+        freeze_limit_s=max(settings.episode.freeze_limit_s, schedule.LEAST_FREEZE * stride_s),
         smoothing=schedule.smoothing(window_s, interval_s),
     )
 

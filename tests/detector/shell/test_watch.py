@@ -25,6 +25,13 @@ def test_judge_is_made_of_the_settings() -> None:
     assert (judge.merge_s, judge.freeze_limit_s) == (90, 1200)
 
 
+def test_rarely_sampled_host_is_given_as_many_windows_as_another() -> None:
+    judge = judge_for(settings(), 60.0)
+    assert (judge.stride_s, judge.smoothing) == (60.0, 10)
+    assert (judge.merge_s, judge.freeze_limit_s) == (300.0, 18_000.0)
+    assert judge_for(settings(), 0.1).smoothing == 1
+
+
 @pytest.mark.parametrize(("duration", "stride"), [("10s", "100ms"), ("1h", "36s"), ("200ms", "200ms"), ("1h", "1h")])
 def test_every_window_that_is_allowed_can_be_judged(duration: str, stride: str) -> None:
     given = settings(window={"duration": duration, "stride": stride})
