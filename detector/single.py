@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,7 +80,7 @@ def judge_once(settings: Settings, clock: Clock) -> Sequence[Judged]:
 
 
 def _is_present(judged: Judged | None) -> bool:
-    """Whether a verdict has a model behind it and is on the newest window."""
-    if judged is None or judged.verdict.phase is Phase.LEARNING:
+    """Whether a verdict has a score, which windows that show the fit have not, and is on the newest window."""
+    if judged is None or math.isnan(judged.verdict.score):
         return False
     return judged.complete_s - judged.verdict.end_s < 2 * judged.stride_s
