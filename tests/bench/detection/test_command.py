@@ -40,7 +40,7 @@ def test_one_line_of_json_has_all_figures_of_the_sets_that_are_there(
         "refits", "rebaselines",
     }  # fmt: skip
     assert set(figures["smd"]["fused"]) == set(figures["smd"]["random"]) == _POINTS | _ALARMS
-    assert figures["smd"]["fused"]["ap"] > 0.8 > 0.3 > figures["smd"]["random"]["ap"]
+    assert figures["smd"]["fused"]["ap"] > 0.7 > 0.3 > figures["smd"]["random"]["ap"]
     assert figures["smd"]["fused"]["event_recall"] == 1.0
     assert figures["smd"]["hr100"] == 1.0
     assert figures["smd"]["subsystem_at_1"] == 1.0
