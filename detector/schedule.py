@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multiple
 
 LEAST_SAMPLES = 3
-ENOUGH_SAMPLES, MOST_SMOOTHING = 30, 10
+ENOUGH_SAMPLES, MOST_SMOOTHING, BURST_S = 30, 10, 1.0
 LEAST_MERGE, LEAST_FREEZE = 5, 300  # strides that episodes are apart, and that one lasts before it is taken for normal
 LONGEST_HORIZON_S = 3600.0
 RETRY_S = 0.05
@@ -44,9 +44,13 @@ def widened(window_s: float, stride_s: float, interval_s: float) -> tuple[float,
 def smoothing(window_s: float, interval_s: float) -> int:
     """Over how many windows scores are averaged: with few samples in a window, its score is mostly noise.
 
-    >>> smoothing(3.0, 0.1), smoothing(3.0, 0.5), smoothing(3.0, 1.0), smoothing(45.0, 15.0)
-    (1, 5, 10, 10)
+    None where a window is no longer than a burst: the mean would carry one burst into ten windows, and into an alarm.
+
+    >>> smoothing(3.0, 0.1), smoothing(3.0, 1.0), smoothing(6.0, 2.0), smoothing(45.0, 15.0)
+    (1, 1, 10, 10)
     """
+    if round(interval_s, 1) <= BURST_S:
+        return 1
     return max(1, min(MOST_SMOOTHING, round(ENOUGH_SAMPLES * interval_s / window_s)))
 
 
