@@ -12,7 +12,7 @@ import numpy as np
 
 from catalog.family import Subsystem
 from catalog.signal import JUDGED_SUBSYSTEMS, Role
-from detector.features import Feature, from_scale
+from detector.features import Feature, by_channel, from_scale
 from detector.frame import Floats
 from detector.pruning import Groups
 from detector.verdict import Cause
@@ -40,11 +40,9 @@ def weighted(size: Floats, features: Sequence[Feature]) -> Floats:
 
 def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
     """Evidence of each subsystem [N, G]: mean of its strongest channels, each with its best statistic."""
-    channels: dict[str, list[int]] = {}
-    for column, feature in enumerate(features):
-        channels.setdefault(str(feature.channel), []).append(column)
+    channels = by_channel(features)
     best = np.stack([evidence[:, columns].max(axis=1) for columns in channels.values()], axis=1)
-    owner = np.array([features[columns[0]].channel.subsystem for columns in channels.values()])
+    owner = np.array([channel.subsystem for channel in channels])
     result = np.zeros((len(evidence), len(JUDGED_SUBSYSTEMS)))
     for number, subsystem in enumerate(JUDGED_SUBSYSTEMS):
         own = np.sort(best[:, owner == subsystem], axis=1)[:, -TOP:]

@@ -6,6 +6,7 @@ Statistics are taken in the channel's own unit and only then scaled, so that a b
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +117,14 @@ def from_scale(x: Floats, features: tuple[Feature, ...]) -> Floats:
     floors, relative = _floors(features), _relative(features)
     with np.errstate(over="ignore"):
         return np.where(relative, np.sign(x) * np.expm1(np.abs(x)), x) * floors
+
+
+def by_channel(features: Sequence[Feature]) -> dict[Channel, list[int]]:
+    """The columns of each channel, in the order in which the channels first stand."""
+    columns: dict[Channel, list[int]] = {}
+    for column, feature in enumerate(features):
+        columns.setdefault(feature.channel, []).append(column)
+    return columns
 
 
 def _floors(features: tuple[Feature, ...]) -> Floats:

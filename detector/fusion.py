@@ -39,16 +39,22 @@ def fit_normaliser(held_out: Floats, least_range: Floats) -> Normaliser:
 
 def smoothed(normalised: Floats, runs: npt.NDArray[np.intp], windows: int) -> Floats:
     """Causal means of up to ``windows`` scores [N, D] of the same run; ``runs`` intp[N] numbers them."""
-    if windows == 1:
-        return normalised
     result = np.empty_like(normalised)
     for run in np.unique(runs):
-        own = normalised[runs == run]
-        total = np.cumsum(np.concatenate([np.zeros((1, own.shape[1])), own]), axis=0)
-        last = np.arange(1, len(own) + 1)
-        first = np.maximum(last - windows, 0)
-        result[runs == run] = (total[last] - total[first]) / (last - first)[:, None]
+        result[runs == run] = causal_mean(normalised[runs == run], windows)
     return result
+
+
+def causal_mean(values: Floats, of: int) -> Floats:
+    """Mean of the last ``of`` values [N] or [N, D], of fewer at the start; NaN counts as zero."""
+    known = np.nan_to_num(values)
+    if of == 1:
+        return known
+    total = np.cumsum(np.concatenate([np.zeros_like(known[:1]), known]), axis=0)
+    end = np.arange(1, len(known) + 1)
+    start = np.maximum(end - of, 0)
+    mean: Floats = ((total[end] - total[start]).T / (end - start)).T
+    return mean
 
 
 def fuse(normalised: Floats, weights: Floats) -> Floats:

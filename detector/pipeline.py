@@ -120,8 +120,8 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
         return state, _verdict_without_score(state, end_s, judge_by)
     model = state.model
     judgement = judge(model, align(window.x, window.names, model.names))
-    state = _with_normalised(state, end_s, judgement.normalised[0], judge_by)
-    rating = rate(model, _smoothed(state, judgement.normalised[0])[None, :])
+    state, normalised = _smoothed(state, end_s, judgement.normalised[0], judge_by)
+    rating = rate(model, normalised[None, :])
     state = _remember(state, judgement, rating, end_s, judge_by)
     state = _episode(state, model, end_s, judge_by)
     state = _learn(state, end_s, x, window.names, judge_by)
@@ -181,19 +181,18 @@ def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge
     )
 
 
-def _with_normalised(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -> HostState:
-    """Only windows of the last ``smoothing`` strides that have scores enter one."""
+def _smoothed(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -> tuple[HostState, Floats]:
+    """The mean normalised scores float64[D] of the last ``smoothing`` strides, and the state that remembers them.
+
+    A window without scores has none, and does not enter those of later ones.
+    """
     since_s = end_s - (judge_by.smoothing - 0.5) * judge_by.stride_s
     recent = tuple(item for item in state.normalised if item[0] > since_s)
-    return replace(state, normalised=recent if np.isnan(newest).any() else (*recent, (end_s, newest)))
-
-
-def _smoothed(state: HostState, newest: Floats) -> Floats:
-    """The mean of the recent normalised scores float64[D]; a window without scores stays without."""
     if np.isnan(newest).any():
-        return newest
-    mean: Floats = np.mean([scores for _, scores in state.normalised], axis=0)
-    return mean
+        return replace(state, normalised=recent), newest
+    recent = (*recent, (end_s, newest))
+    mean: Floats = np.mean([scores for _, scores in recent], axis=0)
+    return replace(state, normalised=recent), mean
 
 
 def _remember(state: HostState, judgement: Judgement, rating: Rating, end_s: float, judge_by: Judge) -> HostState:

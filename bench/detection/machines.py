@@ -10,12 +10,13 @@ import numpy as np
 
 from bench.detection.blame import blamed
 from bench.detection.events import alarmed, inside
-from bench.detection.points import causal_mean, rank
+from bench.detection.points import rank
 from bench.detection.replay import Live, Scored, features_of, learned, live, scored, shipped_judge
 from bench.detection.report import mean, table
 from bench.detection.sets import Declared, Figures, Machine, Options, files, load
 from bench.detection.vus import period, vus_pr
 from catalog.signal import JUDGED_SUBSYSTEMS
+from detector.fusion import causal_mean
 from detector.model import FUSED
 from detector.pipeline import Judge
 

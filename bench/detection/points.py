@@ -36,12 +36,3 @@ def rank(label: Bools, score: Floats) -> Ranking:
     false = np.append(0, flagged - found) / (len(label) - positives)
     roc = np.trapezoid(np.append(0, found) / positives, false)
     return Ranking(float(f1.max()), float((steps * found / flagged).sum()), float(roc))
-
-
-def causal_mean(values: Floats, of: int) -> Floats:
-    """Mean of the last ``of`` values float64[N], of fewer at the start; NaN counts as zero."""
-    total = np.cumsum(np.append(0.0, np.nan_to_num(values)))
-    end = np.arange(1, len(values) + 1)
-    start = np.maximum(end - of, 0)
-    mean: Floats = (total[end] - total[start]) / (end - start)
-    return mean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy.typing as npt
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.calibration import alarm_statistic
 from detector.channels import Channel, Channels
-from detector.features import Feature, Features, extract
+from detector.features import Features, by_channel, extract
 from detector.frame import Floats
-from detector.fusion import smoothed
+from detector.fusion import causal_mean
 from detector.model import FUSED, Model, Parts, judge, rate
 from detector.pipeline import Judge, due, evidence_now, fit, judge_window
 from detector.settings import TABLE
@@ -125,8 +124,7 @@ def scored(model: Model, x: Floats, judge_by: Judge) -> Scored:
         judgement = judge(model, x[start : start + _CHUNK_ROWS])
         normalised.append(judgement.normalised)
         deviations.append(judgement.z.astype(np.float32))
-    one_run = np.zeros(len(x), dtype=np.intp)
-    means = smoothed(np.nan_to_num(np.concatenate(normalised)), one_run, judge_by.smoothing)
+    means = causal_mean(np.concatenate(normalised), judge_by.smoothing)
     rating = rate(model, means)
     scores = {FUSED: rating.fused} | {part.name: means[:, n] for n, part in enumerate(model.parts.detectors)}
     alarms = {
@@ -139,7 +137,8 @@ def live(windows: Features, state: HostState, judge_by: Judge, weighed: Bools) -
     """All windows one by one as on a running host, with all that it learns meanwhile; evidence where ``weighed``."""
     verdicts: list[Verdict] = []
     evidence = []
-    owners, names = _owners(windows.features), windows.names
+    # [statistics, C]: the columns of each channel
+    owners, names = np.array(list(by_channel(windows.features).values()), dtype=np.intp).T, windows.names
     nothing = np.zeros(owners.shape[1])
     before_fits = state.fits
     for row in range(len(windows.end_s)):
@@ -173,14 +172,6 @@ def _foreseeing(state: HostState, x: Floats) -> HostState:
     ahead = _Ahead(z, parts.raw(z))
     foreseeing = _Foreseeing(parts.scaler, parts.groups, parts.layout, parts.detectors, ahead)
     return replace(state, model=replace(model, parts=foreseeing))
-
-
-def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
-    """Columns [statistics, C] of the features of each channel."""
-    rows: dict[Channel, list[int]] = {}
-    for column, feature in enumerate(features):
-        rows.setdefault(feature.channel, []).append(column)
-    return np.array(list(rows.values()), dtype=np.intp).T
 
 
 def _channel_evidence(state: HostState, owners: npt.NDArray[np.intp], judge_by: Judge) -> Floats:

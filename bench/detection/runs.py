@@ -12,11 +12,11 @@ from bench.detection.events import alarmed, episodes, spans
 from bench.detection.hpas import INTERVAL_S, SUBSYSTEM, Bits, Judged, Plan, judged
 from bench.detection.machines import RANDOM
 from bench.detection.paired import paired_roc
-from bench.detection.points import causal_mean
 from bench.detection.replay import Live, shipped_judge
 from bench.detection.report import mean
 from bench.detection.sets import Figures, Options
 from detector.frame import Floats
+from detector.fusion import causal_mean
 from detector.model import FUSED
 
 POSITION = "position"  # a score that knows the elapsed time and nothing else

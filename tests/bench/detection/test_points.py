@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from bench.detection.points import causal_mean, rank
+from bench.detection.points import rank
+from detector.fusion import causal_mean
 from tests.bench.detection.made import Bools, Floats, labelled_scores
 
 
