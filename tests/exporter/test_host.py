@@ -94,11 +94,11 @@ def test_refusal_names_the_capability_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_paths_are_located_below_their_roots(tmp_path: Path) -> None:
-    host = Host("/host/proc", tmp_path / "sys", "/host/root/")
+    host = Host("/host/proc", tmp_path / "sys", "/host/rootfs/")
     assert host.locate("/proc/stat") == "/host/proc/stat"
     assert host.locate("/sys/class/net") == f"{tmp_path}/sys/class/net"
-    assert host.locate("/etc/os-release") == "/host/root/etc/os-release"
-    assert host.locate("/processes") == "/host/root/processes", "only whole parts of a path count"
+    assert host.locate("/etc/os-release") == "/host/rootfs/etc/os-release"
+    assert host.locate("/processes") == "/host/rootfs/processes", "only whole parts of a path count"
     with pytest.raises(AssertionError, match="start at its root"):
         host.locate("proc/stat")
 
