@@ -166,7 +166,7 @@ class _Cell:
         return self._total
 
 
-class _Whole(Collector):
+class _Folded(Collector):
     """A collector with its series folded."""
 
     def __init__(self, inner: Collector, folding: _Folding) -> None:
@@ -174,9 +174,8 @@ class _Whole(Collector):
         folding.lay_out(inner.series)
         self.series, self.note = folding.series, inner.note
 
-    def read(self) -> Sequence[float]:
-        """The folded values."""
-        values = self._inner.read()
+    def _fold(self, values: Sequence[float]) -> Sequence[float]:
+        """The folded values of what the collector has just read, ``series`` bound to their layout."""
         folded = self._folding(self._inner.series, values)
         self.series = self._folding.series
         return folded
@@ -186,13 +185,18 @@ class _Whole(Collector):
         self._inner.close()
 
 
-class _Parts(PartedCollector):
-    """A collector of two parts with its series folded."""
+class _Whole(_Folded):
+    """One that reads at once."""
 
-    def __init__(self, inner: PartedCollector, folding: _Folding) -> None:
-        self._inner, self._folding = inner, folding
-        folding.lay_out(inner.series)
-        self.series, self.note = folding.series, inner.note
+    def read(self) -> Sequence[float]:
+        """The folded values."""
+        return self._fold(self._inner.read())
+
+
+class _Parts(_Folded, PartedCollector):
+    """One that reads in two parts."""
+
+    _inner: PartedCollector
 
     def take(self) -> Any:
         """What the collector takes."""
@@ -200,11 +204,4 @@ class _Parts(PartedCollector):
 
     def parse(self, taken: Any, /) -> Sequence[float]:
         """The folded values of what was taken."""
-        values = self._inner.parse(taken)
-        folded = self._folding(self._inner.series, values)
-        self.series = self._folding.series
-        return folded
-
-    def close(self) -> None:
-        """Close the collector."""
-        self._inner.close()
+        return self._fold(self._inner.parse(taken))

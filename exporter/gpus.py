@@ -62,6 +62,14 @@ def hertz(megahertz: float) -> float:
     return megahertz * 1e6
 
 
+def told(nvml: Any, call: Callable[[], str]) -> str:
+    """What a call says; empty where NVML does not tell."""
+    try:
+        return call()
+    except nvml.NVMLError:
+        return ""
+
+
 def _number(field: Any) -> float:
     """The value of an answered field, by its type."""
     return float(getattr(field.value, _MEMBERS[field.valueType]))
@@ -148,11 +156,18 @@ class _Gpu:
     def _answer(self, nvml: Any, call: Callable[[Any], Any]) -> Any:
         """What a call answers; None for what there is not, anything for what there may be another time."""
         try:
+            return self._call(nvml, call)
+        except nvml.NVMLError as error:
+            return None if SESSION.absent(error.value) else ()
+
+    def _call(self, nvml: Any, call: Callable[[Any], Any]) -> Any:
+        """What a call answers; ``Lost`` where the GPU is gone, else NVMLError where there is no answer."""
+        try:
             return call(self.device.handle)
         except nvml.NVMLError as error:
             if SESSION.lost(error.value):
                 raise Lost(str(error)) from None
-            return None if SESSION.absent(error.value) else ()
+            raise
 
     def read(self, nvml: Any) -> list[float]:
         """One value for each of ``series``, NaN for what has none now; ``Lost`` where the GPU is gone."""
@@ -163,10 +178,8 @@ class _Gpu:
             values += self._read_fields(nvml)
         for call, parts in self._asks:
             try:
-                answer = call(self.device.handle)
-            except nvml.NVMLError as error:
-                if SESSION.lost(error.value):
-                    raise Lost(str(error)) from None
+                answer = self._call(nvml, call)
+            except nvml.NVMLError:
                 values += [nan] * len(parts)
             else:
                 values += [value(answer) for value in parts]
@@ -176,10 +189,8 @@ class _Gpu:
 
     def _read_fields(self, nvml: Any) -> list[float]:
         try:
-            answers = _values(nvml, self.device.handle, [key for key, _ in self._fields])
-        except nvml.NVMLError as error:
-            if SESSION.lost(error.value):
-                raise Lost(str(error)) from None
+            answers = self._call(nvml, lambda handle: _values(nvml, handle, [key for key, _ in self._fields]))
+        except nvml.NVMLError:
             return [nan] * len(self._fields)
         if any(SESSION.lost(answer.nvmlReturn) for answer in answers if answer.nvmlReturn):
             raise Lost

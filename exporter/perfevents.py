@@ -14,6 +14,7 @@ from exporter.host import Host
 from exporter.perf import Event
 
 SOURCES = "/sys/bus/event_source/devices"
+ARM = "armv8_*"
 _HARDWARE, _SOFTWARE, _CACHE, _RAW = 0, 1, 3, 4
 _BITS = re.compile(r"config:(\d+)(?:-(\d+))?")
 _OF_CPU = re.compile(r"^(vendor_id|cpu family|model)\s*: (.*)$", re.MULTILINE)
@@ -66,6 +67,11 @@ class Named:
             if number.isdigit() and config is not None:
                 return Event(int(number), config)
         return None
+
+
+def files_of(source: str) -> tuple[str, ...]:
+    """What is read of a source, which may be a pattern, to number its named events."""
+    return tuple(f"{SOURCES}/{source}/{file}" for file in ("type", "format/event", "events/*"))
 
 
 def _config(host: Host, source: str, terms: str) -> int | None:

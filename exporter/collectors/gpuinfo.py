@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from catalog.families import gpu
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.devices import numa_node
-from exporter.gpus import NvmlCollector
+from exporter.gpus import NvmlCollector, told
 from exporter.nvml import Device, sysfs_address
 
 
@@ -22,26 +22,17 @@ class GpuInfoCollector(NvmlCollector):
 
     def readings(self, nvml: Any, device: Device) -> Iterator[tuple[Series, float]]:
         """One series."""
-
-        def told(call: Callable[..., Any], *arguments: Any) -> str:
-            try:
-                return str(call(*arguments))
-            except nvml.NVMLError:
-                return ""
-
         handle = device.handle
-        cuda = told(lambda: "{}.{}".format(*divmod(nvml.nvmlSystemGetCudaDriverVersion_v2() // 10, 100)))
-        capability = told(lambda: ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle))))
         address = sysfs_address(device.address)
         labels = (
             device.uuid,
-            told(nvml.nvmlDeviceGetName, handle),
-            told(nvml.nvmlSystemGetDriverVersion),
-            cuda,
-            told(nvml.nvmlDeviceGetVbiosVersion, handle),
-            told(nvml.nvmlDeviceGetSerial, handle),
+            told(nvml, lambda: str(nvml.nvmlDeviceGetName(handle))),
+            told(nvml, lambda: str(nvml.nvmlSystemGetDriverVersion())),
+            told(nvml, lambda: "{}.{}".format(*divmod(nvml.nvmlSystemGetCudaDriverVersion_v2() // 10, 100))),
+            told(nvml, lambda: str(nvml.nvmlDeviceGetVbiosVersion(handle))),
+            told(nvml, lambda: str(nvml.nvmlDeviceGetSerial(handle))),
             address,
-            capability,
+            told(nvml, lambda: ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle)))),
             numa_node(self._context.host, address),
         )
         yield gpu.INFO(device.label, *labels), 1.0

@@ -8,7 +8,7 @@ from typing import Any
 from catalog.families import gpu
 from catalog.family import Tier
 from catalog.series import Series
-from exporter.gpus import NvmlCollector
+from exporter.gpus import NvmlCollector, told
 from exporter.nvml import Device
 
 _COMPUTE = {0: "default", 2: "prohibited", 3: "exclusive_process"}
@@ -26,17 +26,10 @@ class GpuModeCollector(NvmlCollector):
         handle = device.handle
 
         def switch(call: Callable[[], int]) -> str:
-            try:
-                return "on" if call() else "off"
-            except nvml.NVMLError:
-                return ""
+            return told(nvml, lambda: "on" if call() else "off")
 
-        try:
-            compute = _COMPUTE.get(nvml.nvmlDeviceGetComputeMode(handle), "other")
-        except nvml.NVMLError:
-            compute = ""
         labels = (
-            compute,
+            told(nvml, lambda: _COMPUTE.get(nvml.nvmlDeviceGetComputeMode(handle), "other")),
             switch(lambda: nvml.nvmlDeviceGetPersistenceMode(handle)),
             switch(lambda: nvml.nvmlDeviceGetEccMode(handle)[0]),
             switch(lambda: nvml.nvmlDeviceGetMigMode(handle)[0]),

@@ -9,9 +9,8 @@ from __future__ import annotations
 from catalog.families import perf
 from catalog.family import Tier
 from exporter.perfcounters import ONLINE, PerfCollector
-from exporter.perfevents import SOURCES, IntelRaw, Named, hardware
+from exporter.perfevents import ARM, IntelRaw, Named, files_of, hardware
 
-_ARM = "armv8_*"
 # CYCLE_ACTIVITY.STALLS_TOTAL: event 0xa3, umask 4, counter mask 4 on the Xeons from Haswell to Granite Rapids, for
 # which the kernel has no generic event. By model number: Haswell, Broadwell, Skylake and its successors to 2024.
 _INTEL_STALLS = IntelRaw(
@@ -21,7 +20,7 @@ _INTEL_STALLS = IntelRaw(
 _EVENTS = {
     perf.CYCLES: (hardware(0),),
     perf.INSTRUCTIONS: (hardware(1),),
-    perf.BRANCH_INSTRUCTIONS: (hardware(4), Named(_ARM, "br_retired")),
+    perf.BRANCH_INSTRUCTIONS: (hardware(4), Named(ARM, "br_retired")),
     perf.BRANCH_MISSES: (hardware(5),),
     perf.CACHE_REFERENCES: (hardware(2),),
     perf.CACHE_MISSES: (hardware(3),),
@@ -40,4 +39,4 @@ class PerfEventsCollector(PerfCollector):
     candidates = _EVENTS
     running = perf.PERF_RUNNING_RATIO
     families = (*_EVENTS, running)
-    sources = (ONLINE, f"{SOURCES}/{_ARM}/type", f"{SOURCES}/{_ARM}/format/event", f"{SOURCES}/{_ARM}/events/*")
+    sources = (ONLINE, *files_of(ARM))

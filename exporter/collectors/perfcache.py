@@ -8,22 +8,21 @@ from __future__ import annotations
 from catalog.families import perf
 from catalog.family import Tier
 from exporter.perfcounters import ONLINE, PerfCollector
-from exporter.perfevents import SOURCES, Named, cache
+from exporter.perfevents import ARM, Named, cache, files_of
 
 _L1D, _L1I, _LLC, _DTLB, _ITLB, _NODE = 0, 1, 2, 3, 4, 6
 _LOADS, _STORES = 0, 1
 _ACCESSES, _MISSES = 0, 1
-_ARM = "armv8_*"
 
 _EVENTS = {
     perf.L1D_LOADS: (cache(_L1D, _LOADS, _ACCESSES),),
     perf.L1D_LOAD_MISSES: (cache(_L1D, _LOADS, _MISSES),),
-    perf.LLC_LOADS: (cache(_LLC, _LOADS, _ACCESSES), Named(_ARM, "ll_cache_rd")),
-    perf.LLC_LOAD_MISSES: (cache(_LLC, _LOADS, _MISSES), Named(_ARM, "ll_cache_miss_rd")),
+    perf.LLC_LOADS: (cache(_LLC, _LOADS, _ACCESSES), Named(ARM, "ll_cache_rd")),
+    perf.LLC_LOAD_MISSES: (cache(_LLC, _LOADS, _MISSES), Named(ARM, "ll_cache_miss_rd")),
     perf.DTLB_LOADS: (cache(_DTLB, _LOADS, _ACCESSES),),
     perf.DTLB_LOAD_MISSES: (cache(_DTLB, _LOADS, _MISSES),),
     perf.NODE_LOADS: (cache(_NODE, _LOADS, _ACCESSES),),
-    perf.NODE_LOAD_MISSES: (cache(_NODE, _LOADS, _MISSES), Named(_ARM, "remote_access_rd")),
+    perf.NODE_LOAD_MISSES: (cache(_NODE, _LOADS, _MISSES), Named(ARM, "remote_access_rd")),
     perf.L1I_LOAD_MISSES: (cache(_L1I, _LOADS, _MISSES),),
     perf.ITLB_LOAD_MISSES: (cache(_ITLB, _LOADS, _MISSES),),
     perf.LLC_STORES: (cache(_LLC, _STORES, _ACCESSES),),
@@ -39,4 +38,4 @@ class PerfCacheCollector(PerfCollector):
     tier = Tier.MEDIUM
     candidates = _EVENTS
     families = tuple(_EVENTS)
-    sources = (ONLINE, f"{SOURCES}/{_ARM}/type", f"{SOURCES}/{_ARM}/format/event", f"{SOURCES}/{_ARM}/events/*")
+    sources = (ONLINE, *files_of(ARM))

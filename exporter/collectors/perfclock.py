@@ -9,15 +9,15 @@ from __future__ import annotations
 from catalog.families import perf
 from catalog.family import Tier
 from exporter.perfcounters import ONLINE, PerfCollector
-from exporter.perfevents import SOURCES, Named, software
+from exporter.perfevents import Named, files_of, software
 
-_MSR = f"{SOURCES}/msr"
+_MSR = "msr"
 
 _EVENTS = {
-    perf.TSC_CYCLES: (Named("msr", "tsc"),),
-    perf.APERF_CYCLES: (Named("msr", "aperf"),),
-    perf.MPERF_CYCLES: (Named("msr", "mperf"),),
-    perf.SMI: (Named("msr", "smi"),),
+    perf.TSC_CYCLES: (Named(_MSR, "tsc"),),
+    perf.APERF_CYCLES: (Named(_MSR, "aperf"),),
+    perf.MPERF_CYCLES: (Named(_MSR, "mperf"),),
+    perf.SMI: (Named(_MSR, "smi"),),
     perf.CONTEXT_SWITCHES: (software(3),),
     perf.MIGRATIONS: (software(4),),
     perf.MINOR_FAULTS: (software(5),),
@@ -33,4 +33,4 @@ class PerfClockCollector(PerfCollector):
     candidates = _EVENTS
     largest_group = len(_EVENTS)
     families = tuple(_EVENTS)
-    sources = (ONLINE, f"{_MSR}/type", f"{_MSR}/format/event", f"{_MSR}/events/*")
+    sources = (ONLINE, *files_of(_MSR))
