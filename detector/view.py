@@ -151,7 +151,8 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
     score.append(f" {_score(verdict.score)} (bound 1.00)")
     past = Text("last minute  ", style="dim").append(_history(view), style="none")
     shares = [Text("what it would be blamed on", style="dim"), *_shares(verdict)]
-    return [title, score, past, *_detectors(verdict), Text(), *shares, Text(), _causes(verdict), Text(), cost]
+    # The causes stand last: a low terminal cuts what is below its edge.
+    return [title, score, past, *_detectors(verdict), cost, Text(), *shares, Text(), _causes(verdict)]
 
 
 def _detectors(verdict: Verdict) -> list[RenderableType]:
@@ -173,8 +174,8 @@ def _shares(verdict: Verdict) -> list[RenderableType]:
 def _causes(verdict: Verdict) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("what moved most", overflow="ellipsis", no_wrap=True, max_width=60)
-    for column in ("typical", "now", "σ"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column, least in (("typical", 10), ("now", 10), ("σ", 5)):
+        table.add_column(column, justify="right", no_wrap=True, min_width=least)
     for cause in verdict.causes[:_MOST_CAUSES]:
         table.add_row(
             f"{cause.channel} ({cause.statistic})",

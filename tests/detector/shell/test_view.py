@@ -26,8 +26,8 @@ def view_of(*published: Judged) -> HostView:
     return view
 
 
-def drawn(views: Sequence[HostView], own_cost: float = 0.03) -> str:
-    console = Console(file=io.StringIO(), width=110, force_terminal=False)
+def drawn(views: Sequence[HostView], own_cost: float = 0.03, width: int = 110) -> str:
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
     console.print(picture(views, {"metrics": "http://127.0.0.1:17721/metrics"}, own_cost))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert isinstance(text, str)
@@ -53,6 +53,12 @@ def test_quiet_host_shows_score_bound_detectors_shares_and_features() -> None:
     assert "97 %" in text
     assert "320 MB/s" in text
     assert "+12.5" in text
+
+
+def test_narrow_terminal_cuts_names_and_no_numbers() -> None:
+    text = drawn([view_of(judged())], width=60)
+    for words in ("storage_busy", "…", "97 %", "320 MB/s", "+12.5"):
+        assert words in text
 
 
 def test_episode_shows_what_is_to_blame_and_since_when() -> None:
