@@ -172,10 +172,10 @@ def _shares(verdict: Verdict) -> list[RenderableType]:
 
 
 def _causes(verdict: Verdict) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("what moved most", overflow="ellipsis", no_wrap=True, max_width=60)
-    for column, least in (("typical", 10), ("now", 10), ("σ", 5)):
-        table.add_column(column, justify="right", no_wrap=True, min_width=least)
+    table = Table(box=None, header_style="dim", pad_edge=False, expand=True)
+    table.add_column("what moved most", overflow="ellipsis", no_wrap=True, ratio=1)  # what the numbers leave
+    for column in ("typical", "now", "σ"):
+        table.add_column(column, justify="right", no_wrap=True)
     for cause in verdict.causes[:_MOST_CAUSES]:
         table.add_row(
             f"{cause.channel} ({cause.statistic})",
