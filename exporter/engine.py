@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
@@ -9,8 +10,8 @@ from exporter.collector import Collector, Context, discover
 from exporter.exposition import Exposition, Format
 from exporter.folding import folder
 from exporter.host import Host
-from exporter.ring import Ring, Segment
-from exporter.sampler import Limits, Row, Sampler
+from exporter.ring import Ring, Schema, Segment
+from exporter.sampler import Limits, Sampler
 from exporter.settings import Settings, SettingsError
 from exporter.slot import Slot
 from exporter.steady import Clock
@@ -43,7 +44,7 @@ class Engine:
         self.sampler = Sampler(self.slots, self._ring, self.tally, self.clock, limits)
         self._exposition = Exposition({slot.name: slot.kind.families for slot in self.slots})
 
-    def newest(self) -> Sequence[Row]:
+    def newest(self) -> Sequence[tuple[Schema, array[float]]]:
         """The newest row of each tier that has any."""
         self.sampler.flush()
         return self._ring.newest()

@@ -1,4 +1,4 @@
-"""The text that Prometheus scrapes. A template is prepared once for a layout; a scrape only formats numbers.
+"""The text that Prometheus scrapes. It is kept from scrape to scrape, and only numbers that changed are formatted.
 
 Text format 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
 OpenMetrics 1.0: https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md
@@ -6,19 +6,17 @@ OpenMetrics 1.0: https://github.com/prometheus/OpenMetrics/blob/main/specificati
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from itertools import chain
-from math import nan
-from operator import itemgetter
+from itertools import chain, compress
+from operator import itemgetter, ne
 
 from catalog.family import Family, Kind, Unit
-from catalog.series import Series
 from exporter.ring import Schema
 
 _UNITLESS = {Unit.COUNT, Unit.BOOLEAN, Unit.ENUM, Unit.NONE, Unit.PAGES}
-_TEMPLATES_KEPT = 16
+_BLOCKS_KEPT = 64
 
 
 class Format(Enum):
@@ -83,51 +81,66 @@ def _number(value: float) -> str:
     return str(int(value)) if -1e16 < value < 1e16 and value.is_integer() else repr(value)
 
 
-@dataclass(slots=True)
-class _Template:
-    """Text in pieces: what stands before a value, the value, and so on. ``there`` are the values that it was made for.
+class _Block:
+    """The text of one tier's rows. What a row has in common with the one before (most of it) is not written again.
 
-    Numbers that are what they were at the last scrape (most are) need not be formatted again.
+    A family has one collector and a collector one tier, so that no family is in two blocks.
     """
 
-    there: list[bool]
-    pieces: list[str]
-    pick: Callable[[list[float]], tuple[float, ...]]
-    values: tuple[float, ...]
-    texts: list[str]
+    def __init__(self, schema: Schema, families: Mapping[str, Family], form: Format) -> None:
+        by_family: dict[str, list[int]] = {}
+        for index, series in enumerate(schema.columns):
+            if series.name in families:
+                by_family.setdefault(series.name, []).append(index)
+        indexes = list(chain.from_iterable(by_family.values()))
+        self._series = [schema.columns[index] for index in indexes]
+        self._heads = {name: _head(families[name], form) for name in by_family}
+        self._pick = _picker([1 + index for index in indexes])  # the first element of a row is its time
+        self._row = b""
+        self._values: Sequence[float] = ()
+        self._starts: list[str] = []
+        self._lines: list[str] = []
+        self._text = b""
 
-    def render(self, values: list[float]) -> bytes:
-        now = self.pick(values)
-        self.texts = [
-            text if value == before else _number(value)
-            for value, before, text in zip(now, self.values, self.texts, strict=True)
-        ]
-        self.values = now
-        self.pieces[1::2] = self.texts
-        return "".join(self.pieces).encode()
+    def render(self, row: array[float]) -> bytes:
+        """The lines of a row."""
+        taken = row.tobytes()
+        if taken != self._row:
+            values = self._pick(row)
+            if not self._rewrite(values):
+                self._write(values)
+            self._row, self._values = taken, values
+            self._text = "".join(self._lines).encode()
+        return self._text
+
+    def _rewrite(self, values: Sequence[float]) -> bool:
+        """Write the lines of values that are not what they were; False where one is missing or there unlike before."""
+        starts, lines = self._starts, self._lines
+        if not starts:
+            return False
+        for at in compress(range(len(values)), map(ne, values, self._values)):
+            value, start = values[at], starts[at]
+            missing = value != value  # NaN, which differs from itself
+            if missing is not (not start):
+                return False
+            if not missing:
+                lines[at] = f"{start}{_number(value)}\n"
+        return True
+
+    def _write(self, values: Sequence[float]) -> None:
+        """Write all lines, each family's first one with its head."""
+        self._starts, self._lines = [], []
+        heads = dict(self._heads)
+        for series, value in zip(self._series, values, strict=True):
+            start = "" if value != value else f"{heads.pop(series.name, '')}{series} "
+            self._starts.append(start)
+            self._lines.append(start and f"{start}{_number(value)}\n")
 
 
-def _prepare(columns: Sequence[Series], there: list[bool], families: Mapping[str, Family], form: Format) -> _Template:
-    by_family: dict[str, list[int]] = {}
-    for index, series in enumerate(columns):
-        if there[index] and series.name in families:
-            by_family.setdefault(series.name, []).append(index)
-    pieces: list[str] = []
-    line_end = ""
-    for name, indices in by_family.items():
-        head = _head(families[name], form)
-        for index in indices:
-            pieces += (f"{line_end}{head}{columns[index]} ", "")
-            line_end, head = "\n", ""
-    pieces.append(line_end + ("# EOF\n" if form is Format.OPENMETRICS else ""))
-    order = list(chain.from_iterable(by_family.values()))
-    return _Template(there, pieces, _picker(order), (nan,) * len(order), [""] * len(order))
-
-
-def _picker(order: list[int]) -> Callable[[list[float]], tuple[float, ...]]:
+def _picker(order: Sequence[int]) -> Callable[[Sequence[float]], Sequence[float]]:
     if len(order) > 1:
         return itemgetter(*order)
-    return lambda values: tuple(values[index] for index in order)
+    return lambda row: tuple(row[index] for index in order)
 
 
 class Exposition:
@@ -135,29 +148,24 @@ class Exposition:
 
     def __init__(self, collectors: Mapping[str, Iterable[Family]]) -> None:
         self.collectors = {name: {family.name: family for family in families} for name, families in collectors.items()}
-        self._templates: dict[tuple[object, ...], _Template] = {}
+        self._blocks: dict[tuple[object, ...], _Block] = {}
 
     def render(
-        self, rows: Sequence[tuple[Schema, Sequence[float]]], form: Format, only: frozenset[str] | None = None
+        self, rows: Sequence[tuple[Schema, array[float]]], form: Format, only: frozenset[str] | None = None
     ) -> bytes:
         """The exposition of rows (time first), values that are NaN left out, of all collectors or of ``only`` some."""
-        values = [value for _, row in rows for value in row[1:]]
-        there = [value == value for value in values]  # false for NaN alone, and much faster than isnan
-        schemas = tuple(schema for schema, _ in rows)
-        key = (*schemas, form, only)
-        template = self._templates.get(key)
-        if template is None or template.there != there:
-            columns = [series for schema in schemas for series in schema.columns]
-            template = _prepare(columns, there, self._families(only), form)
-            self._remember(key, template)
-        return template.render(values)
+        end = b"# EOF\n" if form is Format.OPENMETRICS else b""
+        return b"".join(self._block(schema, form, only).render(row) for schema, row in rows) + end
+
+    def _block(self, schema: Schema, form: Format, only: frozenset[str] | None) -> _Block:
+        key = schema, form, only
+        block = self._blocks.get(key)
+        if block is None:
+            while len(self._blocks) >= _BLOCKS_KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            block = self._blocks[key] = _Block(schema, self._families(only), form)
+        return block
 
     def _families(self, only: frozenset[str] | None) -> dict[str, Family]:
         chosen = self.collectors if only is None else only
         return {name: family for collector in chosen for name, family in self.collectors[collector].items()}
-
-    def _remember(self, key: tuple[object, ...], template: _Template) -> None:
-        self._templates.pop(key, None)
-        while len(self._templates) >= _TEMPLATES_KEPT:
-            del self._templates[next(iter(self._templates))]
-        self._templates[key] = template

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from array import array
 from math import nan
 
 import pytest
@@ -24,11 +25,11 @@ _LEVEL = _family("hostpulse_test_level", Kind.GAUGE)
 _INFO = _family("hostpulse_test_info", Kind.INFO, Unit.NONE)
 _COLLECTORS = {"first": (_TICKS, _SECONDS), "second": (_LEVEL, _INFO)}
 
-Row = tuple[Schema, list[float]]
+Row = tuple[Schema, "array[float]"]
 
 
 def _row(values: dict[Series, float], tier: Tier = Tier.FAST) -> Row:
-    return Schema(tier, 0.1, tuple(values)), [1.0, *values.values()]
+    return Schema(tier, 0.1, tuple(values)), array("d", [1.0, *values.values()])
 
 
 def _text(*rows: Row, form: Format = Format.TEXT, only: frozenset[str] | None = None) -> str:
@@ -88,13 +89,13 @@ def test_value_keeps_every_digit_and_a_whole_one_has_no_fraction(value: float) -
 def test_missing_values_are_left_out_and_so_are_families_without_any() -> None:
     exposition = Exposition(_COLLECTORS)
     schema = Schema(Tier.FAST, 0.1, (_TICKS("0"), _LEVEL("0"), _LEVEL("1")))
-    gap = exposition.render([(schema, [1.0, nan, nan, 4.0])], Format.TEXT).decode()
+    gap = exposition.render([(schema, array("d", [1.0, nan, nan, 4.0]))], Format.TEXT).decode()
     assert [line for line in gap.splitlines() if not line.startswith("#")] == ['hostpulse_test_level{cpu="1"} 4']
     assert "ticks" not in gap
-    whole = exposition.render([(schema, [1.0, 2.0, 3.0, 4.0])], Format.TEXT).decode()
+    whole = exposition.render([(schema, array("d", [1.0, 2.0, 3.0, 4.0]))], Format.TEXT).decode()
     assert 'hostpulse_test_ticks_total{cpu="0"} 2\n' in whole
     assert 'hostpulse_test_level{cpu="0"} 3\n' in whole
-    assert exposition.render([(schema, [1.0, nan, nan, nan])], Format.TEXT) == b""
+    assert exposition.render([(schema, array("d", [1.0, nan, nan, nan]))], Format.TEXT) == b""
 
 
 def test_rows_of_all_tiers_come_together_and_a_new_layout_shows_at_once() -> None:
@@ -116,7 +117,19 @@ def test_many_layouts_do_not_pile_up() -> None:
     exposition = Exposition(_COLLECTORS)
     for _ in range(100):
         exposition.render([_row({_LEVEL("0"): 1.0})], Format.TEXT)
-    assert len(exposition._templates) <= 16
+    assert len(exposition._blocks) <= 64
+
+
+_VALUES = st.sampled_from([nan, 0.0, 1.0, 2.5, 1e300])
+
+
+@given(st.lists(st.lists(_VALUES, min_size=5, max_size=5), min_size=1, max_size=8))
+def test_text_kept_from_earlier_scrapes_does_not_show_in_later_ones(rows: list[list[float]]) -> None:
+    columns = (_LEVEL("0"), _TICKS("0"), _LEVEL("1"), _TICKS("1"), _SECONDS("0"))
+    schema, kept = Schema(Tier.FAST, 0.1, columns), Exposition(_COLLECTORS)
+    for time_s, values in enumerate(rows):
+        row = (schema, array("d", [float(time_s), *values]))
+        assert kept.render([row], Format.TEXT) == Exposition(_COLLECTORS).render([row], Format.TEXT)
 
 
 _PROMETHEUS_2 = "application/openmetrics-text; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
