@@ -38,12 +38,24 @@ def fit_scaler(x: Floats, features: tuple[Feature, ...]) -> Scaler:
     assert x.shape[1] == len(features), f"{x.shape[1]} columns for {len(features)} features"
     empty = np.isnan(x).all(axis=0)
     known = np.where(empty, 0.0, x)
-    low, median, high = np.nanpercentile(known, [5, 50, 95], axis=0)
-    mad = np.nanmedian(np.abs(known - median), axis=0)
+    low, median, high = _quantiles(known, (0.05, 0.5, 0.95))
+    (mad,) = _quantiles(np.abs(known - median), (0.5,))
     least = np.array([LEAST_SPREAD[feature.channel.scale] for feature in features])
     # A bursty channel rests at one value most of the time: its MAD is 0, its tail range is not.
     spread = np.maximum.reduce([MAD_TO_SIGMA * mad, TAIL_RANGE_TO_SIGMA * (high - low), least])
     return Scaler(median, spread, np.array([_sign(feature) for feature in features]))
+
+
+def _quantiles(x: Floats, shares: tuple[float, ...]) -> Floats:
+    """Quantiles [K, F] of what is known in each column of ``x`` [N, F], as ``np.nanquantile`` has them, but many times
+    faster: that goes column by column, while one sort puts the NaN of all columns last."""
+    ordered, known = np.sort(x, axis=0), (~np.isnan(x)).sum(axis=0)
+    columns = np.arange(x.shape[1])
+    place = np.array(shares)[:, None] * (known - 1)
+    below = np.floor(place).astype(np.intp)
+    lower, upper = ordered[below, columns], ordered[np.minimum(below + 1, known - 1), columns]
+    result: Floats = lower + (upper - lower) * (place - below)
+    return result
 
 
 def _sign(feature: Feature) -> float:
