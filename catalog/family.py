@@ -146,4 +146,10 @@ class Family:
     def __call__(self, *values: object) -> Series:
         """The series of this family with these label values, in the order of ``labels``."""
         assert len(values) == len(self.labels), f"{self.name} takes labels {self.labels}, got {values}"
-        return Series(self.name, tuple(zip(self.labels, map(str, values), strict=True)))
+        return Series(self.name, tuple(zip(self.labels, map(_printable, values), strict=True)))
+
+
+def _printable(value: object) -> str:
+    """As text; bytes in the name of a file or a device that are not UTF-8 become a backslash, x and two digits."""
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

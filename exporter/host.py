@@ -54,16 +54,18 @@ class FilesystemUse:
 class HeldFile:
     """A file held open and read again and again."""
 
-    __slots__ = ("_descriptor", "_location", "_size_bytes", "path")
+    __slots__ = ("_descriptor", "_ending", "_location", "_size_bytes", "path")
 
     def __init__(self, path: str, location: str) -> None:
         self.path = path
         self._location = location
         self._size_bytes = 2 * _SURELY_WHOLE_BYTES
         self._descriptor = -1
+        self._ending = b""
         self._open()
 
     def _open(self) -> None:
+        self._ending = b""
         try:
             self._descriptor = os.open(self._location, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
@@ -73,13 +75,23 @@ class HeldFile:
         """The whole file as it is now.
 
         Raises ``Vanished`` when it is gone and cannot be opened again, another OSError when the kernel refuses or the
-        file has more than 64 MiB.
+        file has more than 64 MiB. A file that ended with a newline and no longer does is cut, and an error as well: its
+        last number would be another one.
         """
         try:
             data = os.pread(self._descriptor, self._size_bytes, 0)
         except OSError as error:
             data = self._read_again(error)
-        return data if len(data) < _SURELY_WHOLE_BYTES else self._rest(data)
+        if len(data) >= _SURELY_WHOLE_BYTES:
+            data = self._rest(data)
+        if data[-1:] != self._ending and data:
+            self._end_with(data[-1:])
+        return data
+
+    def _end_with(self, ending: bytes) -> None:
+        if self._ending == b"\n":
+            raise OSError(errno.EBADMSG, "is cut off: its last line does not end", self.path)
+        self._ending = ending
 
     def _read_again(self, error: OSError) -> bytes:
         """A device that came back under the same name has a new file: open it once more."""
@@ -111,6 +123,10 @@ class HeldFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def __del__(self) -> None:
+        # Nothing stays open of a collector that could not be built, however often that is tried.
+        self.close()
 
 
 def _numbers_in_order(path: str) -> list[tuple[int, int | str]]:

@@ -39,7 +39,7 @@ def page(nodename: str, slots: Sequence[Slot], tally: Tally) -> bytes:
         f"<h2>Collectors</h2>{_table(_COLLECTOR_HEADS, map(_collector_row, ordered))}\n"
         f"<h2>Tiers</h2>{_table(_TIER_HEADS, _tier_rows(tally))}</body></html>\n"
     )
-    return text.encode()
+    return text.encode("utf-8", "backslashreplace")  # a reason may hold the name of a file that is not UTF-8
 
 
 def _table(heads: Iterable[str], rows: Iterable[str]) -> str:

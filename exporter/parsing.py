@@ -7,6 +7,7 @@ before it converts the values. When the layout changes it learns again and binds
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
@@ -66,6 +67,28 @@ def cpus_of(data: bytes, path: str) -> frozenset[int]:
     if any(not 0 <= low <= high < _CPUS_LIMIT for low, high in bounds):
         raise ValueError(f"{path}: {data[:40]!r} has an impossible CPU")
     return frozenset(cpu for low, high in bounds for cpu in range(low, high + 1))
+
+
+def cpu_numbers(names: Sequence[bytes], prefix: bytes, path: str) -> list[int]:
+    """The numbers of CPUs that are called ``prefix`` and a number; ValueError where one is not, or stands twice.
+
+    >>> cpu_numbers([b"cpu0", b"cpu12"], b"cpu", "/proc/stat")
+    [0, 12]
+    """
+    digits = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    if len(digits) != len(names) or not all(word.isdigit() for word in digits):
+        raise ValueError(f"{path}: has something else where {prefix.decode()} and a number should be")
+    return each_once(map(int, digits), path)
+
+
+def each_once(cpus: Iterable[int], path: str) -> list[int]:
+    """The numbers of CPUs; ValueError where one is impossible, or stands twice."""
+    listed = list(cpus)
+    if len({*listed}) != len(listed):
+        raise ValueError(f"{path}: names a CPU twice")
+    if any(not 0 <= number < _CPUS_LIMIT for number in listed):
+        raise ValueError(f"{path}: names an impossible CPU")
+    return listed
 
 
 def pick(indexes: Sequence[int]) -> Callable[[Words], Words]:
@@ -209,8 +232,8 @@ class NamedRows:
     """Rows of words, each with the name of a device and a number in each column.
 
     ``columns`` maps the place of a number in its row to its family and to what turns the kernel's unit into ours;
-    ``keeps`` says which names are wanted. ``width`` is the number of words in a row, 0 where it differs between kernels
-    or devices: columns that a row does not have are left out.
+    ``keeps`` says which names are wanted, ``fits`` which numbers of words a row may have: kernels and devices differ.
+    Columns that a row does not have are left out.
     """
 
     def __init__(
@@ -220,10 +243,10 @@ class NamedRows:
         *,
         name_at: int,
         keeps: Callable[[str], bool],
-        width: int = 0,
+        fits: Callable[[int], bool],
     ) -> None:
         self.series: tuple[Series, ...] = ()
-        self._columns, self._path, self._name_at, self._keeps, self._width = columns, path, name_at, keeps, width
+        self._columns, self._path, self._name_at, self._keeps, self._fits = columns, path, name_at, keeps, fits
         self._length = -1
         self._names: Words = ()
         self._names_of = self._values_of = pick(())
@@ -239,7 +262,7 @@ class NamedRows:
 
     def _learn(self, rows: bytes, words: list[bytes]) -> None:
         widths = [len(row.split()) for row in rows.splitlines()]
-        if any(width <= self._name_at or (self._width and width != self._width) for width in widths):
+        if not all(width > self._name_at and self._fits(width) for width in widths):
             raise ValueError(f"{self._path}: has a row without the columns that it should have")
         starts = [end - width for width, end in zip(widths, accumulate(widths), strict=True)]
         self._names_of = pick([start + self._name_at for start in starts])
@@ -247,7 +270,7 @@ class NamedRows:
         if len({*self._names}) != len(self._names):
             self._length = -1
             raise ValueError(f"{self._path}: names a device twice")
-        names = [name.decode("utf-8", "replace") for name in self._names]
+        names = list(map(os.fsdecode, self._names))
         cells = [
             (start + column, factor, family(name))
             for column, (family, factor) in self._columns.items()

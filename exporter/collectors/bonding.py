@@ -12,6 +12,7 @@ from exporter.collector import Collector, Context, Unavailable
 _NET = "/sys/class/net"
 _BONDS = f"{_NET}/*/bonding/slaves"
 _STATUS = "bonding_slave/mii_status"
+_LINKS = (f"{_NET}/{{link}}", f"{_NET}/{{bond}}/lower_{{link}}", f"{_NET}/{{bond}}/slave_{{link}}")
 
 
 class BondingCollector(Collector):
@@ -20,7 +21,7 @@ class BondingCollector(Collector):
     name = "bonding"
     tier = Tier.SLOW
     families = (ethtool.BONDING_SLAVES,)
-    sources = (_BONDS, f"{_NET}/*/{_STATUS}")
+    sources = (_BONDS, *(f"{place.format(link='*', bond='*')}/{_STATUS}" for place in _LINKS))
 
     def __init__(self, context: Context) -> None:
         self._host = context.host
@@ -34,9 +35,14 @@ class BondingCollector(Collector):
         bonds = {path.split("/")[-3]: self._host.text(path, "").split() for path in self._host.glob(_BONDS)}
         series, values = [], []
         for bond, links in bonds.items():
-            up = [self._host.text(f"{_NET}/{link}/{_STATUS}", "") == "up" for link in links]
+            up = [self._status(bond, link) == "up" for link in links]
             series += [ethtool.BONDING_SLAVES(bond, "configured"), ethtool.BONDING_SLAVES(bond, "active")]
             values += [float(len(links)), float(sum(up))]
         if tuple(series) != self.series:
             self.series = tuple(series)
         return values
+
+    def _status(self, bond: str, link: str) -> str:
+        """What the link's own directory says, or the bond's of it, which is where kernels have it as well."""
+        places = (f"{place.format(link=link, bond=bond)}/{_STATUS}" for place in _LINKS)
+        return next(filter(None, (self._host.text(place, "") for place in places)), "")

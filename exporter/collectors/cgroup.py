@@ -14,6 +14,7 @@ from catalog.families import cgroup
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.host import Host
 
 _ROOT = "/sys/fs/cgroup"
 _UNIFIED = f"{_ROOT}/cgroup.controllers"
@@ -68,8 +69,16 @@ class CgroupCollector(AttributeCollector):
             for path in host.glob(f"{directory}/*/{file}"):
                 group = path.split("/")[-2]
                 pick = partial(_number, key)
-                if not _NAMELESS.fullmatch(group) and (not key or key in host.read(path).split()):
+                if not _NAMELESS.fullmatch(group) and (not key or _has(host, path, key)):
                     yield Attribute(path, family(group, *labels), factor, pick)
+
+
+def _has(host: Host, path: str, key: bytes) -> bool:
+    """Whether a file has a key; a group may go at any time."""
+    try:
+        return key in host.read(path).split()
+    except OSError:
+        return False
 
 
 def _number(key: bytes, data: bytes) -> float:

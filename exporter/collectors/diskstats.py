@@ -33,6 +33,13 @@ _FIELDS = {
     16: (storage.FLUSHES_COMPLETED, 1.0),
     17: (storage.FLUSH_TIME_SECONDS, _MILLISECOND),
 }
+_OLDER = (11, 15)  # fields before Linux 4.18 and before 5.5
+
+
+def _fits(width: int) -> bool:
+    """Whether a row may have so many words: one that lacks some would name a device by a number."""
+    fields = width - _NAME_AT - 1
+    return fields in _OLDER or fields >= max(_FIELDS)
 
 
 class DiskstatsCollector(FileCollector):
@@ -46,7 +53,7 @@ class DiskstatsCollector(FileCollector):
 
     def __init__(self, context: Context) -> None:
         columns = {_NAME_AT + field: column for field, column in _FIELDS.items() if context.wants(column[0])}
-        self._rows = NamedRows(columns, self.path, name_at=_NAME_AT, keeps=wanted_disk)
+        self._rows = NamedRows(columns, self.path, fits=_fits, name_at=_NAME_AT, keeps=wanted_disk)
         super().__init__(context)
 
     def parse(self, data: bytes) -> list[float]:

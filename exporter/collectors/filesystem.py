@@ -6,6 +6,7 @@ https://docs.kernel.org/filesystems/proc.html#proc-pid-mountinfo-information-abo
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,11 +72,12 @@ def mounts(text: str) -> list[Mount]:
     [Mount(number='254:0', mountpoint='/', fstype='ext4', device='/dev/vda', readonly=False)]
     """
     top: dict[str, Mount] = {}  # a mount hides what is mounted at the same place before it
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n"):  # names may hold what else Unicode takes for the end of a line
         left, _, right = line.partition(" - ")
-        words, (fstype, device, options, *_) = left.split(" "), [*right.split(" "), "", "", ""]
-        if len(words) < 6 or not device:
+        words, told = left.split(" "), right.split(" ")
+        if len(words) < 6 or len(told) < 3:
             raise ValueError(f"{_MOUNTS}: has a line of another format")
+        fstype, device, options = told[:3]  # the device is empty where whoever mounted it gave none
         # Of the mount or of the filesystem, as the host sees it: our own view of it may be read-only on purpose.
         readonly = "ro" in (*words[5].split(","), *options.split(","))
         mount = Mount(words[2], _unescaped(words[4]), fstype, _unescaped(device), readonly)
@@ -125,7 +127,7 @@ class FilesystemCollector(Collector):
         """Bytes, inodes and flags."""
         listed = self._file.read()
         if listed != self._listed:
-            self._mounts = mounts(listed.decode("utf-8", "replace"))
+            self._mounts = mounts(os.fsdecode(listed))
             self._listed = listed
             self.series = tuple(family(*mount.labels) for family in self._families for mount in self._mounts)
         uses = [dict(self._use(mount)) for mount in self._mounts]

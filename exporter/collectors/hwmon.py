@@ -6,7 +6,8 @@ https://docs.kernel.org/hwmon/sysfs-interface.html
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from catalog.families import host
 from catalog.family import Tier
@@ -45,13 +46,11 @@ class HwmonCollector(AttributeCollector):
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """The sensors of each chip; power as a mean where a chip has no reading of the instant."""
-        for chip in context.host.glob(_CHIPS):
-            if context.host.text(f"{chip}/name", "") == "nvme":
-                continue
+        for chip, name in self._names(context).items():
             for directory in (f"{chip}/{place}".rstrip("/") for place in _PLACES):
                 files = sorted(context.host.names(directory), key=lambda file: (file.endswith("average"), file))
                 for match in filter(None, map(_SENSOR.fullmatch, files)):
-                    yield from self._sensor(context, self._name(context, chip), directory, match)
+                    yield from self._sensor(context, name, directory, match)
 
     def _sensor(self, context: Context, name: str, directory: str, match: re.Match[str]) -> Iterator[Attribute]:
         file, kind, number = match[0], match[1] or match[3], match[2] or match[4]
@@ -64,10 +63,28 @@ class HwmonCollector(AttributeCollector):
         elif context.wants(host.HWMON_FAN_RPM):
             yield Attribute(path, host.HWMON_FAN_RPM(name, sensor), factor)
 
-    def _name(self, context: Context, chip: str) -> str:
-        """The chip's bus and device, as node_exporter names it: ``platform_coretemp_0``."""
+    def _names(self, context: Context) -> Mapping[str, str]:
+        """Chips with their names; where one device has several chips, what each is called is added."""
+        called = {chip: context.host.text(f"{chip}/name", "") for chip in context.host.glob(_CHIPS)}
+        names = {chip: self._device(context, chip) or own for chip, own in called.items() if own != "nvme"}
+        shared, told_apart = Counter(names.values()), Counter((name, called[chip]) for chip, name in names.items())
+        for chip, name in names.items():
+            number = chip.rpartition("/")[2]
+            if not name:
+                names[chip] = number
+            elif shared[name] > 1:
+                alone = called[chip] and told_apart[name, called[chip]] == 1
+                names[chip] = f"{name}_{called[chip] if alone else number}"
+        return {chip: _clean(name) for chip, name in names.items()}
+
+    def _device(self, context: Context, chip: str) -> str:
+        """The bus and the device that a chip belongs to, as node_exporter names it: ``platform_coretemp.0``."""
         link = f"{chip}/device"
         if not context.host.exists(link):
-            return context.host.text(f"{chip}/name", chip.rpartition("/")[2])
+            return ""
         *_, bus, device = context.host.real_path(link).split("/")
-        return "_".join(_UNCLEAN.sub("_", part.lower()).strip("_") for part in (bus, device))
+        return f"{_clean(bus)}_{_clean(device)}"
+
+
+def _clean(name: str) -> str:
+    return _UNCLEAN.sub("_", name.lower()).strip("_")

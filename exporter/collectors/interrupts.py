@@ -11,7 +11,7 @@ from operator import add
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import filled, numbers
+from exporter.parsing import cpu_numbers, filled, numbers
 
 # Vectors of the kernel itself that tell something: timer, rescheduling, calls, TLB shootdowns, NMI, performance
 # monitoring, machine checks, throttling, deferred work, errors of the interrupt controller.
@@ -93,21 +93,27 @@ class InterruptsCollector(FileCollector):
         return True
 
     def _taken_apart(self, row: bytes, cpus: int) -> tuple[tuple[bytes, bytes], list[float]]:
-        """Label and description, and the counts: fewer than there are CPUs for what is counted once for the host."""
-        label, _, rest = row.partition(b":")
+        """Label and description, and the counts: one for each CPU, or one or none for what the whole host counts."""
+        label, colon, rest = row.partition(b":")
         words = rest.split(None, cpus)
         length = next((at for at, word in enumerate(words[:cpus]) if not word.isdigit()), min(cpus, len(words)))
-        return (label.strip(), b" ".join(words[length:])), numbers(words[:length], self.path)
+        description = b" ".join(words[length:])
+        # A CPU that comes or goes while the file is read makes rows that are longer or shorter than the heading.
+        more = description.split(None, max(1, cpus - length))[: max(1, cpus - length)]
+        fits = colon and (length in (0, cpus) or (length == 1 and not more))
+        if not fits or any(word.lstrip(b"-").isdigit() for word in more):
+            raise ValueError(f"{self.path}: the row {label.strip()[:40]!r} does not have a count for each CPU")
+        return (label.strip(), description), numbers(words[:length], self.path)
 
     def _learn(self, header: bytes, rows: list[bytes]) -> None:
-        cpus = header.split()
         self._header = b""  # until all is well
-        if not cpus or not all(word.startswith(b"CPU") and word[3:].isdigit() for word in cpus):
+        cpus = cpu_numbers(header.split(), b"CPU", self.path)
+        if not cpus:
             raise ValueError(f"{self.path}: does not begin with a heading for each CPU")
         parts = [self._taken_apart(row, len(cpus)) for row in rows]
         labels = [label for (label, _), _ in parts]
-        if len({*cpus}) != len(cpus) or len({*labels}) != len(labels):
-            raise ValueError(f"{self.path}: names a CPU or a source twice")
+        if len({*labels}) != len(labels):
+            raise ValueError(f"{self.path}: names a source twice")
         classes = [class_of(*told) for told, _ in parts]
         names = sorted({*classes})
         self._told, self._counts = [told for told, _ in parts], [counts for _, counts in parts]
@@ -118,6 +124,6 @@ class InterruptsCollector(FileCollector):
             if len(counts) == len(cpus):  # what is counted once for the host belongs to no CPU
                 self._by_cpu = list(map(add, self._by_cpu, counts))
         self._header, self._rows = header, rows
-        series = (*(cpu.INTERRUPTS(int(word[3:])) for word in cpus), *map(cpu.INTERRUPTS_BY_CLASS, names))
+        series = (*map(cpu.INTERRUPTS, cpus), *map(cpu.INTERRUPTS_BY_CLASS, names))
         if series != self.series:
             self.series = series

@@ -38,7 +38,9 @@ class NetdevCollector(FileCollector):
 
     def __init__(self, context: Context) -> None:
         columns = {1 + at: (family, 1.0) for at, family in _COLUMNS.items() if context.wants(family)}
-        self._rows = NamedRows(columns, self.path, width=_WIDTH, name_at=0, keeps=wanted_interface)
+        self._rows = NamedRows(
+            columns, self.path, fits=lambda width: width == _WIDTH, name_at=0, keeps=wanted_interface
+        )
         super().__init__(context)
 
     def parse(self, data: bytes) -> list[float]:

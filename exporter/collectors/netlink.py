@@ -17,8 +17,14 @@ _DIRECTORY = "/sys/class/net"
 _BYTES_PER_MEGABIT = 125_000.0
 
 
+_STATES = frozenset((b"unknown", b"notpresent", b"down", b"lowerlayerdown", b"testing", b"dormant", b"up"))
+
+
 def _is_up(state: bytes) -> float:
-    return float(state.strip() == b"up")
+    word = state.strip()
+    if word not in _STATES:
+        raise ValueError(f"{word[:40]!r} is not a state of a link")
+    return float(word == b"up")
 
 
 class NetlinkCollector(AttributeCollector):

@@ -9,7 +9,7 @@ from catalog.families import host
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Context, PartedCollector, Unavailable
-from exporter.host import HeldFile, Vanished
+from exporter.host import HeldFile, Host, Vanished
 from exporter.parsing import filled, numbers
 
 _DIRECTORY = "/proc/pressure"
@@ -36,6 +36,17 @@ def totals(data: bytes, path: str) -> dict[bytes, float]:
     return found
 
 
+def _readable(host: Host, path: str) -> HeldFile:
+    """The file, if it can be read: a kernel booted without pressure accounting has files that only give an error."""
+    file = host.hold(path)
+    try:
+        file.read()
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
 class PressureCollector(PartedCollector):
     """One file a resource; a kernel without interrupt time accounting has none for ``irq``."""
 
@@ -47,10 +58,14 @@ class PressureCollector(PartedCollector):
     def __init__(self, context: Context) -> None:
         self._files: list[tuple[HeldFile, tuple[bytes, ...]]] = []
         series: list[Series] = []
+        reasons: list[str] = []
         for resource, (some, full) in _RESOURCES.items():
             try:
-                file = context.host.hold(f"{_DIRECTORY}/{resource}")
+                file = _readable(context.host, f"{_DIRECTORY}/{resource}")
             except Vanished:
+                continue
+            except OSError as error:
+                reasons.append(f"{error.filename}: {error.strerror}")
                 continue
             lines = (b"some",) * some + (b"full",) * full
             self._files.append((file, lines))
@@ -58,8 +73,11 @@ class PressureCollector(PartedCollector):
                 host.PRESSURE_STALLED_SECONDS(resource)
             ] * full
         if not self._files:
-            raise Unavailable(f"{_DIRECTORY}: not there; the kernel was built or booted without it (boot option psi=1)")
-        self.series = tuple(series)
+            raise Unavailable(
+                f"{'; '.join(reasons) or f'{_DIRECTORY}: not there'}; the kernel was built or booted without it "
+                "(boot option psi=1)"
+            )
+        self.series, self.note = tuple(series), "; ".join(reasons)
 
     def take(self) -> list[bytes]:
         """The file of each resource."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import nan
 
 from catalog.families import host
 from catalog.family import Tier
@@ -44,12 +45,15 @@ class RaplCollector(AttributeCollector):
             assert match is not None, "the pattern matches any name"
             series = host.RAPL_ENERGY_JOULES(match["zone"], match["package"] or directory.split(":")[1])
             limit = context.host.text(f"{zone}/max_energy_range_uj", "")
-            self._range_joules[series] = int(limit) * _MICROJOULE if limit.isdigit() else 0.0
+            self._range_joules[series] = int(limit) * _MICROJOULE if limit.isdecimal() else 0.0
             yield Attribute(f"{zone}/energy_uj", series, _MICROJOULE)
 
     def read(self) -> list[float]:
         """Joules since the hardware's counters began, with what their wraps took added again."""
         readings = super().read()
+        for at, series in enumerate(self.series):
+            if readings[at] > self._range_joules[series] > 0.0:
+                readings[at] = nan  # impossible, and what comes after it would look like a wrap
         for series, joules in zip(self.series, readings, strict=True):
             if joules < self._last.get(series, joules):
                 self._wrapped_joules[series] = self._wrapped_joules.get(series, 0.0) + self._range_joules[series]

@@ -5,12 +5,10 @@ https://docs.kernel.org/scheduler/sched-stats.html
 
 from __future__ import annotations
 
-import re
-
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import filled, numbers
+from exporter.parsing import cpu_numbers, filled, numbers
 
 _NANOSECOND = 1e-9
 # By place in a line "cpuN": the first field of the format's description stands at 1.
@@ -19,7 +17,6 @@ _FIELDS = {
     8: (cpu.SCHED_WAITING_SECONDS, _NANOSECOND),
     9: (cpu.SCHED_TIMESLICES, 1.0),
 }
-_CPU = re.compile(rb"cpu(\d+)")
 
 
 class SchedstatCollector(FileCollector):
@@ -50,7 +47,6 @@ class SchedstatCollector(FileCollector):
         return values
 
     def _bind(self, cpus: list[bytes]) -> None:
-        if len({*cpus}) != len(cpus) or not all(map(_CPU.fullmatch, cpus)):
-            raise ValueError(f"{self.path}: names a CPU twice, or not at all")
+        numbered = cpu_numbers(cpus, b"cpu", self.path)
         self._cpus = cpus
-        self.series = tuple(family(int(name[3:])) for family, _ in self._fields.values() for name in cpus)
+        self.series = tuple(family(number) for family, _ in self._fields.values() for number in numbered)

@@ -5,15 +5,16 @@ https://docs.kernel.org/filesystems/proc.html#kernel-data
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Sequence
+from itertools import takewhile
 
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import cpus_of, filled, numbers, pick
+from exporter.parsing import cpu_numbers, cpus_of, filled, numbers, pick
 
-_CPU = re.compile(rb"CPU(\d+)")
+_CPU = b"CPU"
 _PRESENT = "/sys/devices/system/cpu/present"
 
 
@@ -27,8 +28,8 @@ class SoftirqsCollector(FileCollector):
     sources = (path, _PRESENT)
 
     def __init__(self, context: Context) -> None:
-        present = context.host.text(_PRESENT, "").encode()
-        self._present = cpus_of(present, _PRESENT) if present else None
+        self._present = context.host.hold(_PRESENT) if context.host.exists(_PRESENT) else None
+        self._plugged = b""
         self._header: Sequence[bytes] = ()
         self._types: Sequence[bytes] = ()
         self._length = -1
@@ -39,29 +40,33 @@ class SoftirqsCollector(FileCollector):
         """Counts of each type and CPU."""
         words = filled(data, self.path).split()
         cpus = len(self._header)
+        plugged = self._present.read() if self._present is not None else b""
         same = len(words) == self._length and words[:cpus] == self._header and words[cpus :: cpus + 1] == self._types
-        if not same:
-            self._learn(words)
+        if not same or plugged != self._plugged:
+            self._learn(words, plugged)
         return numbers(self._values_of(words), self.path)
 
-    def _learn(self, words: list[bytes]) -> None:
-        header = []
-        for word in words:
-            if not _CPU.fullmatch(word):
-                break
-            header.append(word)
+    def _learn(self, words: list[bytes], plugged: bytes) -> None:
+        header = list(takewhile(lambda word: word.startswith(_CPU), words))
         cpus = len(header)
         types = words[cpus :: cpus + 1]
         well_formed = cpus and types and len(set(types)) == len(types) and all(kind.endswith(b":") for kind in types)
-        if not well_formed or len(words) != cpus + len(types) * (cpus + 1) or len(set(header)) != cpus:
+        if not well_formed or len(words) != cpus + len(types) * (cpus + 1):
             raise ValueError(f"{self.path}: is not a table of CPUs and types")
-        numbered = [(at, int(name[3:])) for at, name in enumerate(header)]
-        kept = [(at, number) for at, number in numbered if self._present is None or number in self._present]
+        present = cpus_of(plugged, _PRESENT) if plugged else None
+        numbered = enumerate(cpu_numbers(header, _CPU, self.path))
+        kept = [(at, number) for at, number in numbered if present is None or number in present]
         cells = [(row, kind, at, number) for row, kind in enumerate(types) for at, number in kept]
         self._values_of = pick([cpus + row * (cpus + 1) + 1 + at for row, _, at, _ in cells])
-        self._header, self._types, self._length = header, types, len(words)
+        self._header, self._types, self._length, self._plugged = header, types, len(words), plugged
         self.series = tuple(cpu.SOFTIRQS(number, _label(kind)) for _, kind, _, number in cells)
+
+    def close(self) -> None:
+        """Close both files."""
+        super().close()
+        if self._present is not None:
+            self._present.close()
 
 
 def _label(word: bytes) -> str:
-    return word.rstrip(b":").decode("ascii", "replace")
+    return os.fsdecode(word.rstrip(b":"))

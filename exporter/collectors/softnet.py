@@ -9,11 +9,11 @@ from __future__ import annotations
 from catalog.families import network
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.parsing import filled, plausible
+from exporter.parsing import each_once, filled, plausible
 
 _COLUMNS = {0: network.SOFTNET_PROCESSED, 1: network.SOFTNET_DROPPED, 2: network.SOFTNET_TIME_SQUEEZED}
 _CPU_AT = 12  # since Linux 5.14; before that the lines of CPUs that are offline are missing and cannot be told
-_HEX = 16
+_HEX, _DIGITS = 16, 8
 
 
 class SoftnetCollector(FileCollector):
@@ -32,7 +32,10 @@ class SoftnetCollector(FileCollector):
 
     def parse(self, data: bytes) -> list[float]:
         """Packets and rounds; the kernel's 32-bit counters wrap."""
-        rows = [line.split() for line in filled(data, self.path).splitlines()]
+        lines = filled(data, self.path).splitlines()
+        rows = [line.split() for line in lines]
+        if {*map(len, lines)} != {len(rows[0]) * (_DIGITS + 1) - 1}:
+            raise ValueError(f"{self.path}: its lines are not of columns of {_DIGITS} digits")
         try:
             cpus = [int(row[_CPU_AT], _HEX) if len(row) > _CPU_AT else at for at, row in enumerate(rows)]
             values = [float(int(row[at], _HEX)) for at in self._columns for row in rows]
@@ -43,7 +46,6 @@ class SoftnetCollector(FileCollector):
         return plausible(values)
 
     def _bind(self, cpus: list[int]) -> None:
-        if len(set(cpus)) != len(cpus):
-            raise ValueError(f"{self.path}: names a CPU twice")
+        numbered = each_once(cpus, self.path)
         self._cpus = cpus
-        self.series = tuple(family(number) for family in self._columns.values() for number in cpus)
+        self.series = tuple(family(number) for family in self._columns.values() for number in numbered)

@@ -5,13 +5,12 @@ https://docs.kernel.org/filesystems/proc.html#miscellaneous-kernel-statistics-in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from catalog.families import cpu, host
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector, families_of
-from exporter.parsing import KeyedWords, numbers
+from exporter.parsing import KeyedWords, cpu_numbers, numbers
 
 _MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _COUNTS = {
@@ -21,7 +20,6 @@ _COUNTS = {
     b"procs_running": host.PROCS_RUNNING(),
     b"procs_blocked": host.PROCS_BLOCKED(),
 }
-_CPU = re.compile(rb"cpu(\d+)")
 
 
 class StatCollector(FileCollector):
@@ -37,6 +35,7 @@ class StatCollector(FileCollector):
         self._counts = KeyedWords(_COUNTS, self.path)
         self._ticks_per_second = context.host.ticks_per_second
         self._cpus: Sequence[bytes] = ()
+        self._numbers: Sequence[int] = ()
         self._length, self._width = -1, 1
         self._layout: object = None
         super().__init__(context)
@@ -64,14 +63,14 @@ class StatCollector(FileCollector):
         """The first line sums the CPUs up; it has as many columns as those of each CPU."""
         width = next((at for at, word in enumerate(words) if at and word.startswith(b"cpu")), 0)
         cpus = words[:: width or 1]
-        if width < 5 or len(words) % width or len(set(cpus)) != len(cpus) or not all(map(_CPU.fullmatch, cpus[1:])):
+        if width < 5 or len(words) % width or cpus[0] != b"cpu":
             raise ValueError(f"{self.path}: its lines cpu are not of one known format")
+        self._numbers = cpu_numbers(cpus[1:], b"cpu", self.path)
         self._cpus, self._width, self._length = cpus, width, len(words)
         self._layout = None
 
     def _bind(self) -> None:
         self._layout = self._counts.series
         modes = _MODES[: self._width - 1]
-        labels = [name.removeprefix(b"cpu").decode() for name in self._cpus[1:]]
-        seconds = (cpu.SECONDS(label, mode) for mode in modes for label in labels)
+        seconds = (cpu.SECONDS(number, mode) for mode in modes for number in self._numbers)
         self.series = (*seconds, host.INTERRUPTS(), *self._counts.series)

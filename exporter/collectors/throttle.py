@@ -5,6 +5,7 @@ https://docs.kernel.org/ABI/testing/sysfs-devices-system-cpu.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from catalog.families import cpu
@@ -15,6 +16,7 @@ from exporter.collector import Context
 _CPUS = "/sys/devices/system/cpu/cpu*"
 _ONLINE = "/sys/devices/system/cpu/online"
 _MILLISECOND = 0.001
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _OF_CORE = {
     "core_throttle_count": (cpu.CORE_THROTTLES, 1.0),
     "core_throttle_total_time_ms": (cpu.CORE_THROTTLE_SECONDS, _MILLISECOND),
@@ -44,8 +46,10 @@ class ThrottleCollector(AttributeCollector):
         """The files of each CPU, which name a core and package again and again."""
         for directory in context.host.glob(f"{_CPUS}/thermal_throttle"):
             topology = directory.replace("thermal_throttle", "topology")
-            package = context.host.text(f"{topology}/physical_package_id", "0")
-            core = context.host.text(f"{topology}/core_id", "0")
+            package = context.host.text(f"{topology}/physical_package_id", "")
+            core = context.host.text(f"{topology}/core_id", "")
+            if not (_NUMBER.fullmatch(package) and _NUMBER.fullmatch(core)):
+                continue  # its counts would be told as those of another core
             for file, (family, factor) in _OF_CORE.items():
                 if context.wants(family):
                     yield Attribute(f"{directory}/{file}", family(package, core), factor)

@@ -21,8 +21,14 @@ def _keyed() -> KeyedWords:
     return KeyedWords({b"Free:": FREE, b"Dirty:": DIRTY}, "/proc/x", {b"Free:": 1024.0})
 
 
-def _rows(width: int = 0) -> NamedRows:
-    return NamedRows(COLUMNS, "/proc/x", name_at=0, keeps=lambda name: name != "loop0", width=width)
+def _rows(*widths: int) -> NamedRows:
+    return NamedRows(
+        COLUMNS,
+        "/proc/x",
+        name_at=0,
+        keeps=lambda name: name != "loop0",
+        fits=lambda width: not widths or width in widths,
+    )
 
 
 def test_impossible_numbers_are_missing() -> None:
@@ -147,7 +153,7 @@ def test_named_rows_may_differ_in_width() -> None:
 
 @pytest.mark.parametrize("data", [b"sda 1 2\nsda 3 4\n", b"sda 1\n", b"sda 1 2\n\n", b"sda 1 x\n"])
 def test_named_rows_refuse_what_would_mislead_and_go_on(data: bytes) -> None:
-    rows = _rows(width=3)
+    rows = _rows(3)
     for _ in range(2):
         with pytest.raises(ValueError, match="/proc/x"):
             rows(data)
