@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from exporter.collectors.xid import XidCollector
 from exporter.gpus import NvmlCollector
 from exporter.host import Host
 from exporter.perfcounters import PerfCollector
+from tests.exporter.spoiling import edits
 from tests.hosts import captured_vm, context
 from tests.hosts.hardware import hardware
 from tests.properties import PROPERTY
@@ -29,50 +30,13 @@ HARDWARE = {
     "aer", "bonding", "cgroup", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors",
     "rdmalink",
 }  # fmt: skip
-PATCHES = [b"", b"-7", b"9" * 30, b"1e999", b"nan", b"\0\xff\xfe", b"x", b"\n", b" ", b"cpu0", b":", b"a\nb"]
 CLEAR = (OSError, ValueError, Unavailable)
-
-Edit = Callable[[bytes], bytes]
 
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Host]:
     vm, bare_metal = captured_vm(tmp_path_factory.mktemp("vm")), hardware(tmp_path_factory.mktemp("hardware"))
     return {name: bare_metal if name in HARDWARE else vm for name in COLLECTORS}
-
-
-def _edits() -> st.SearchStrategy[Edit]:
-    """Ways to spoil a file: cut it, patch it, drop a line or write it twice, widen a line."""
-    place = st.floats(0, 1)
-
-    def cut(at: float) -> Edit:
-        return lambda data: data[: int(at * len(data))]
-
-    def patch(at: float, length: int, text: bytes) -> Edit:
-        return lambda data: data[: int(at * len(data))] + text + data[int(at * len(data)) + length :]
-
-    def lines(at: float, change: Callable[[list[bytes], int], list[bytes]]) -> Edit:
-        def edit(data: bytes) -> bytes:
-            rows = data.splitlines(keepends=True) or [b""]
-            return b"".join(change(rows, min(int(at * len(rows)), len(rows) - 1)))
-
-        return edit
-
-    def dropped(rows: list[bytes], at: int) -> list[bytes]:
-        return rows[:at] + rows[at + 1 :]
-
-    def doubled(rows: list[bytes], at: int) -> list[bytes]:
-        return rows[: at + 1] + rows[at:]
-
-    def widened(rows: list[bytes], at: int) -> list[bytes]:
-        return [*rows[:at], rows[at].rstrip(b"\n") + b" 17\n", *rows[at + 1 :]]
-
-    return st.one_of(
-        st.builds(cut, place),
-        st.builds(patch, place, st.integers(0, 40), st.sampled_from(PATCHES) | st.binary(max_size=12)),
-        st.builds(lines, place, st.sampled_from([dropped, doubled, widened])),
-        st.binary(max_size=300).map(lambda text: lambda _: text),
-    )
 
 
 def _holds(collector: Collector, values: Sequence[float]) -> None:
@@ -135,7 +99,7 @@ def test_spoiled_files_never_give_wrong_labels_or_another_error(
     before = {*collector.series}
     paths = [path for source in kind.sources for path in host.glob(source) if Path(host.locate(path)).is_file()]
     place = Path(host.locate(data.draw(st.sampled_from(paths), "file")))
-    original, edit = place.read_bytes(), data.draw(_edits(), "edit")
+    original, edit = place.read_bytes(), data.draw(edits(), "edit")
     try:
         place.write_bytes(edit(original))
         with suppress(*CLEAR):
