@@ -20,6 +20,7 @@ from detector.frame import Floats, Frame
 
 TIER_INTERVAL_S = {Tier.FAST: 0.1, Tier.MEDIUM: 1.0, Tier.SLOW: 15.0, Tier.GPU: 1.0, Tier.STATIC: 15.0}
 IMPOSSIBLE = 1e18  # nothing that a host measures, in any unit; its square would not fit where it is remembered
+_HAIR_S = 1e-6  # sample times do not lie on multiples of their interval to the last bit
 HOLD_INTERVALS = 2.5  # a value is held for that many of its own sampling intervals, then it is missing
 
 
@@ -69,8 +70,8 @@ def differences(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
     return values - earlier, elapsed
 
 
-def rates(times_s: Floats, counters: Floats, longest_s: float) -> Floats:
-    """Per-second increase [T, S] of counters over at most ``longest_s``.
+def rates(times_s: Floats, counters: Floats, longest_s: float, first_row: int = 0) -> Floats:
+    """Per-second increase [T, S] of counters over at most ``longest_s``, from ``first_row`` on.
 
     NaN at a reset, where a counter ran backwards, and after a gap: what happened in it did not happen in this window.
     """
@@ -78,7 +79,7 @@ def rates(times_s: Floats, counters: Floats, longest_s: float) -> Floats:
     # What runs back a little catches up again (iowait does, https://docs.kernel.org/filesystems/proc.html): that is no
     # increase. What falls by more than half was reset.
     dipped = (counters < peak) & (counters > peak / 2)
-    change, elapsed_s = differences(times_s, np.where(dipped, np.nan, counters))
+    change, elapsed_s = differences(times_s[first_row:], np.where(dipped, np.nan, counters)[first_row:])
     return np.where((change >= 0) & (elapsed_s <= longest_s), change, np.nan) / elapsed_s
 
 
@@ -154,9 +155,10 @@ class FrameOperands:
         if values is None:
             values = self._cache[how, family] = self._compute(how, family, indices)
         found: Vector = {}
+        wanted = set(match.items())
         for position, index in enumerate(indices):
             labels = self._frame.columns[index].labels
-            if match.items() <= dict(labels).items():
+            if wanted.issubset(labels):
                 found[labels] = values[:, position]
         return found
 
@@ -165,12 +167,17 @@ class FrameOperands:
         declared = FAMILIES.get(family)
         tier_s = TIER_INTERVAL_S[declared.tier] if declared else 0.0
         hold_s = HOLD_INTERVALS * max(interval(times_s, values), tier_s)
+        first = self._first_row
+        # What is held until the first row that is asked for came at most so long before, from a sample as long before.
+        early = int(times_s.searchsorted(times_s[first] - 2 * hold_s - _HAIR_S)) if first < len(times_s) else first
         if how == "rate":
-            values = rates(times_s, values, hold_s)
+            values = rates(times_s, values, hold_s, early)
         elif how == "slope":
-            change, elapsed_s = differences(times_s, values)
+            change, elapsed_s = differences(times_s[early:], values[early:])
             values = np.where(elapsed_s <= hold_s, change, np.nan) / elapsed_s
-        return held(times_s, values, hold_s)[self._first_row :]
+        else:
+            values = values[early:]
+        return held(times_s[early:], values, hold_s)[first - early :]
 
 
 def evaluate(frame: Frame, signals: Iterable[Signal] = SIGNALS.values(), first_row: int = 0) -> Channels:

@@ -136,6 +136,20 @@ def test_channels_are_those_that_the_frame_has_data_for() -> None:
     assert evaluate(Frame("h", np.array([1.0]), np.empty((1, 0)), ())).values.shape == (1, 0)
 
 
+@pytest.mark.parametrize("interval_s", [0.1, 1.0, 15.0])
+@pytest.mark.parametrize("first_row", [0, 1, 77, 105, 299])
+def test_first_row_cuts_values_off_and_changes_none(interval_s: float, first_row: int) -> None:
+    chance = np.random.default_rng(0)
+    columns = {memory.PAGE_FAULTS(): 1e4, cpu.SECONDS(0, "iowait"): 1.0, memory.DIRTY_BYTES(): 1e6}
+    frame = _frame({series: list(size * np.cumsum(chance.random(300))) for series, size in columns.items()}, interval_s)
+    frame.values[chance.random(frame.values.shape) < 0.1] = np.nan
+    frame.values[80:84] *= 0.99
+    frame.values[150:] *= 0.1
+    part = evaluate(frame, first_row=first_row)
+    assert np.array_equal(part.values, evaluate(frame).values[first_row:], equal_nan=True)
+    assert np.array_equal(part.times_s, frame.times_s[first_row:])
+
+
 def test_rows_before_the_first_are_only_looked_back_on() -> None:
     frame = _frame({host.FORKS(): [0.0, 0.1, 0.3, 0.6]})
     whole, part = evaluate(frame), evaluate(frame, first_row=2)
