@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -16,9 +19,11 @@ from catalog import FAMILIES
 from catalog.families import memory
 from catalog.family import Alias, Family
 from catalog.series import Labels, Series
+from tests.servers import start_node_exporter
+from tests.tree import ROOT
 
 Values = Mapping[Series, float]
-Where = Literal["live", "recorded", "any"]
+Where = Literal["live", "recorded", "written", "any"]
 _ROUNDING = 1e-9  # of decimal text and of factors such as a thousandth
 
 
@@ -26,7 +31,7 @@ _ROUNDING = 1e-9  # of decimal text and of factors such as a thousandth
 class Difference:
     """Series, by a pattern of their text, in which the two differ on purpose, and why ours is right.
 
-    ``where`` is the host that it is for: this one, the recorded tree, or any.
+    ``where`` is the host that it is for: this one, the recorded tree, written ones, or any.
     """
 
     series: str
@@ -54,6 +59,15 @@ DIFFERENCES = (
         "this version of node_exporter does not know the file",
     ),
     Difference(
+        r'hostpulse_host_hwmon_temperature_celsius\{chip="nvme\w*",.*\}',
+        "temperatures of NVMe drives are storage's, in a family of their own",
+    ),
+    Difference(
+        r'hostpulse_network_(up|speed_bytes_per_second)\{device="(bond0|eth\d|ifb\d|lo)"\}',
+        "a file without text or none at all says neither down nor a speed of zero",
+        "written",
+    ),
+    Difference(
         r'hostpulse_memory_hugepages\{node="all",size="default",state="\w+"\}',
         "the tree has their sum in /proc/meminfo, but not the pools of its nodes, which ours are read from",
         "recorded",
@@ -75,6 +89,36 @@ ALIKE = (
     "--collector.filesystem.mount-points-exclude=^/(mnt|proc|run|sys|var/lib/docker)($|/)",  # but not /dev/shm
 )
 _HUGEPAGE_BYTES = "node_memory_Hugepagesize_bytes"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What both tell of one host: theirs, and ours from before and after."""
+
+    theirs: Values
+    before: Values
+    after: Values
+
+    @property
+    def wrong(self) -> dict[Series, str]:
+        """Where the two differ."""
+        return differences(self.theirs, self.before, self.after)
+
+
+def tell(folder: Path, paths: Sequence[str]) -> Told:
+    """What both say when started with these flags, which point them at a tree of files."""
+    before = once(paths)
+    with start_node_exporter(folder, *ALIKE, *paths) as server:
+        samples = samples_of(server.get("/metrics").text)
+    return Told(told(samples, FAMILIES.values()), comparable(before, samples), comparable(once(paths), samples))
+
+
+def once(paths: Sequence[str]) -> dict[Series, float]:
+    """What the exporter's command says, each CPU for itself."""
+    command = [sys.executable, "-m", "exporter", "once", "--profile=full", "--cpu.granularity=core", *paths]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    return {Series(sample.name, tuple(sample.labels.items())): sample.value for sample in samples_of(run.stdout)}
 
 
 def samples_of(text: str) -> list[Sample]:
