@@ -110,6 +110,36 @@ system-management interrupts, which stayed at 0. Not tried, as the machine used 
 `perf` and `perfcache`, APERF and MPERF, the trying of groups against a real PMU, and Arm. They are as the kernel
 documents them; multiplexing was tried on made-up readings.
 
+## Files that are not as they should be
+
+Numbers that no count can be (negative, beyond 64 bits, `nan`) are left out. A file of another format makes its own
+collector fail and no other. One that ended with a newline when it was opened and no longer does has been cut: its last
+number would be another one, so that the whole reading is left out (`EBADMSG`). Bytes of a name that are not UTF-8 are
+told as `\\xNN`. The tests spoil each file that a collector reads in each of these ways, and replace it by a directory,
+by a link to itself and by a file that may not be read.
+
+## Beside node_exporter
+
+[metrics.md](metrics.md) has the names that node_exporter gives to the same quantities. The tests compare them with a
+real node_exporter: counters have to lie between two readings of ours, on the host that the tests run on, on another
+project's recorded tree and on written ones. Where the two differ on purpose:
+
+| what | node_exporter | here |
+| --- | --- | --- |
+| disks | zram, partitions of memory cards | neither: memory is no disk, and a partition is counted by its disk |
+| filesystems | all of a kind that `--collector.filesystem.*` does not exclude | each once, at its shortest mount point; of those in memory only `/dev/shm` and `/tmp`; none of containers |
+| interfaces | all, `veth*` included | all but `veth*`, the host's ends of containers' links |
+| speed of a link that has none | -125000, unless `--collector.netclass.ignore-invalid-speed` | no value |
+| huge pages | the default size, all nodes together | each size and node |
+| label of a temperature | in a series of its own (`node_hwmon_sensor_label`) | the label `label` |
+| several sensor chips of one device | before 1.12 one of them, with an error | each, what it is called added to `chip` |
+| temperatures of NVMe drives | among those of `node_hwmon` | `hostpulse_storage_nvme_temperature_celsius` |
+| perf events | from when it was started | from when this was started |
+
+Not compared are hardware events, for which a PMU is needed, and what came after node_exporter 1.5: `node_cpu_online`,
+`node_softirqs_functions_total`, `node_kernel_hung_task_detect_count`, pressure of interrupts, and the hardware counters
+of InfiniBand ports.
+
 ## GPUs
 
 NVIDIA's GPUs are read through NVML, the driver's own library `libnvidia-ml.so.1`. Where it cannot be loaded or the
