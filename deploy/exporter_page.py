@@ -127,12 +127,12 @@ project's recorded tree and on written ones. Where the two differ on purpose:
 | what | node_exporter | here |
 | --- | --- | --- |
 | disks | zram, partitions of memory cards | neither: memory is no disk, and a partition is counted by its disk |
-| filesystems | all of a kind that `--collector.filesystem.*` does not exclude | each once, at its shortest mount point; of those in memory only `/dev/shm` and `/tmp`; none of containers |
+| filesystems | each mount that is not excluded | each once, none of containers; in memory `/dev/shm` and `/tmp` |
 | interfaces | all, `veth*` included | all but `veth*`, the host's ends of containers' links |
 | speed of a link that has none | -125000, unless `--collector.netclass.ignore-invalid-speed` | no value |
 | huge pages | the default size, all nodes together | each size and node |
 | label of a temperature | in a series of its own (`node_hwmon_sensor_label`) | the label `label` |
-| several sensor chips of one device | before 1.12 one of them, with an error | each, what it is called added to `chip` |
+| several sensor chips of one device | up to 1.11 one of them | each, what it is called added to `chip` |
 | temperatures of NVMe drives | among those of `node_hwmon` | `hostpulse_storage_nvme_temperature_celsius` |
 | perf events | from when it was started | from when this was started |
 
