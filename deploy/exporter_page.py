@@ -21,14 +21,15 @@ hostpulse-exporter [COMMAND] [--FLAG=VALUE ...]
 | command | what it does |
 | --- | --- |
 | `serve` | serves the paths below until SIGTERM or SIGINT; the default |
+| `record` | writes all samples at full rate to a folder of Parquet files: [recording.md](recording.md) |
 | `once` | writes one exposition |
 | `list` | lists the collectors: state, reason, families, files read |
 | `capture` | writes all that the collectors read, without what identifies the host: for a bug report |
 | `version` | says which version this is |
 
-Flags follow the command. All but `serve` take `--out=FILE`, and `--replay=CAPTURE` to look at the host that a capture
-was made of: a bug report can be replayed. The exit status is 0, 1 for what went wrong while running (a taken port, say)
-and 2 for a wrong command line.
+Flags follow the command. All but `serve` and `record` take `--out=FILE`, and `--replay=CAPTURE` to look at the host
+that a capture was made of: a bug report can be replayed. The exit status is 0, 1 for what went wrong while running (a
+taken port, say) and 2 for a wrong command line.
 
 | path | what is there |
 | --- | --- |

@@ -17,6 +17,7 @@ from exporter.collector import Context
 from exporter.engine import Engine, host_of
 from exporter.exposition import Format
 from exporter.host import Host
+from exporter.record import CannotRecordError, add_record_flags, record, wanted
 from exporter.serving import serve
 from exporter.settings import Settings, SettingsError, add_flags, from_arguments
 from exporter.version import PYTHON, installed
@@ -50,7 +51,7 @@ def _version(_: Settings, __: Host) -> str:
     return f"hostpulse-exporter {installed()} (Python {PYTHON})\n"
 
 
-_SERVE = "serve"
+_SERVE, _RECORD = "serve", "record"
 _WRITERS: Mapping[str, tuple[Callable[[Settings, Host], str], str]] = {
     "once": (_once, "Write one exposition."),
     "list": (_list, "List the collectors: state, reason, families, files read."),
@@ -61,6 +62,7 @@ _WRITERS: Mapping[str, tuple[Callable[[Settings, Host], str], str]] = {
 
 def _parser(command: str) -> argparse.ArgumentParser:
     listed = {_SERVE: "Serve /metrics and /api/v1/samples; what is done when no command is given."}
+    listed[_RECORD] = "Write all samples at full rate to a folder of Parquet files, until told to end."
     listed |= {name: about for name, (_, about) in _WRITERS.items()}
     parser = argparse.ArgumentParser(
         prog=f"hostpulse-exporter {command}",
@@ -75,6 +77,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument(
             "--replay", metavar="FILE", type=Path, help="Read the host of a capture instead of this one."
         )
+    if command == _RECORD:
+        add_record_flags(parser)
     add_flags(parser)
     if command not in listed:
         parser.error(f"no such command: {command!r}; allowed: {', '.join(listed)}")
@@ -116,9 +120,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.getLogger("tornado").setLevel(logging.ERROR)
         if command == _SERVE:
             return serve(settings)
+        if command == _RECORD:
+            return record(settings, wanted(arguments))
         with TemporaryDirectory(prefix="hostpulse-") as folder:
             host = _host(settings, arguments.replay, Path(folder))
             return _write(_WRITERS[command][0](settings, host), arguments.out)
+    except CannotRecordError as error:
+        sys.stderr.write(f"hostpulse-exporter: {error}\n")
+        return 1
     except SettingsError as error:
         parser.error(str(error))
 

@@ -6,8 +6,11 @@ import ipaddress
 import re
 from collections.abc import Callable
 
+from catalog.series import Series
+
 _SERIAL_FILE = re.compile(r".*/([a-z]+_)*(serial|uuid|wwid|eui|nguid|guid)")
 _NAME_FILE = "/proc/sys/kernel/hostname"
+_NAME_LABEL = "nodename"
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _HARDWARE = re.compile(r"(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}(?![0-9a-fA-F:])")
 _INTERNET = re.compile(r"(?<![\w.])\d{1,3}(\.\d{1,3}){3}(?![\w.])|(?<![\w:.])[0-9a-fA-F:]{3,39}(?![\w:.])")
@@ -30,7 +33,18 @@ class Anonymous:
             return b"host" + end
         if _SERIAL_FILE.fullmatch(path):
             return b"serial-%d" % self._number("serial", data.decode("latin-1").strip()) + end if data.strip() else data
-        text = data.decode("utf-8", "surrogateescape")
+        return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def series(self, series: Series) -> Series:
+        """The same series with labels that tell no host from another."""
+        return Series(series.name, tuple((label, self._label(label, value)) for label, value in series.labels))
+
+    def _label(self, label: str, value: str) -> str:
+        path = _NAME_FILE if label == _NAME_LABEL else f"/{label}"
+        return self.contents(path, value.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+    def text(self, text: str) -> str:
+        """Text without what tells hosts from one another, wherever it stands."""
         replacements: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
             (_UUID, self._uuid),
             (_HARDWARE, self._hardware),
@@ -38,7 +52,7 @@ class Anonymous:
         )
         for pattern, replace in replacements:
             text = pattern.sub(lambda match, replace=replace: replace(match[0]), text)  # type: ignore[misc]
-        return text.encode("utf-8", "surrogateescape")
+        return text
 
     def _number(self, kind: str, thing: str) -> int:
         of_kind = sum(1 for seen, _ in self._seen if seen == kind)

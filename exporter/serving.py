@@ -30,7 +30,7 @@ def serve(settings: Settings) -> int:
     Raises:
         SettingsError: a setting that only the collectors can judge is wrong.
     """
-    _allow_many_files()
+    allow_many_files()
     engine = Engine(settings)
     host, port = settings.listen
     try:
@@ -73,7 +73,7 @@ async def _run(engine: Engine, settings: Settings, sockets: list[socket.socket])
     return int(broken)
 
 
-def _allow_many_files() -> None:
+def allow_many_files() -> None:
     """Raise the limit of open files towards the hard one: a host of many CPUs and disks has thousands to hold."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)

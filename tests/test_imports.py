@@ -11,9 +11,9 @@ from tests.tree import PRODUCT, ROOT, Source, product
 
 OUTSIDE = {
     "catalog": set[str](),
-    "exporter": {"catalog", "psutil", "pynvml", "tornado"},
+    "exporter": {"catalog", "psutil", "pyarrow", "pynvml", "tornado"},
     "detector": {
-        *("catalog", "numpy", "orjson", "prometheus_client", "psutil", "pydantic", "pydantic_core"),
+        *("catalog", "numpy", "orjson", "prometheus_client", "psutil", "pyarrow", "pydantic", "pydantic_core"),
         *("requests", "rich", "sklearn", "threadpoolctl", "tornado", "urllib3", "yaml"),
     },
 }
@@ -32,7 +32,7 @@ IMPURE = {
     "asyncio",
     "secrets",
 }
-HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml")
+HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml", "pyarrow")
 
 
 def _outside(source: Source) -> set[str]:

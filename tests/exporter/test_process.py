@@ -147,7 +147,7 @@ def test_taken_port_is_said_plainly() -> None:
     [
         (("--sample.interval=fast",), "--sample.interval: 'fast' is not allowed; allowed: a duration"),
         (("--collector.disable=meminf",), "no collector is called 'meminf' (did you mean meminfo?); allowed: "),
-        (("sing",), "no such command: 'sing'; allowed: serve, once, list, capture, version"),
+        (("sing",), "no such command: 'sing'; allowed: serve, record, once, list, capture, version"),
         (("once", "--nonsense=1"), "unrecognized arguments: --nonsense=1"),
         (("--samp=1s",), "unrecognized arguments: --samp=1s"),
     ],

@@ -1,0 +1,169 @@
+"""``record``: what the sampler samples, at its full rate, as a folder of Parquet files: docs/recording.md.
+
+What writes Parquet is imported only here, and only when it is wanted: a serving exporter must stay small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from catalog import recording
+from exporter.anonymous import Anonymous
+from exporter.engine import Engine, host_of
+from exporter.facts import facts
+from exporter.quantity import Duration, Kind, Size
+from exporter.serving import allow_many_files
+from exporter.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from exporter.parquet import Folder
+
+_FIRST_SAVE_S, _SAVE_S = 1.0, 10.0  # what a program that is killed loses at most; at first less is there to lose
+_LEAST_RING_S = 6 * _SAVE_S
+_STOP_S = 1.0
+_NOTABLE_STEP_S = 0.001
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+_FLAGS: Mapping[str, tuple[Kind[Any], str, str]] = {
+    "duration": (Duration(1.0, 30 * 86400.0), "", "End after so long. Default: when told to, by Ctrl-C or SIGTERM."),
+    "max_size": (Size(1 << 16, 1 << 50), "1GiB", "End before the files take more than that together."),
+}
+_LOG = logging.getLogger("exporter")
+
+
+class CannotRecordError(Exception):
+    """Nothing can be recorded for a reason that is not the command line's; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Where to, for how long and how much."""
+
+    directory: Path
+    duration_s: float
+    max_bytes: int
+
+
+def add_record_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags that only this command has."""
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="An empty folder, or one that can be made."
+    )
+    for name, (kind, default, about) in _FLAGS.items():
+        shown = f"{about} Allowed: {kind.allowed}." + (f" Default: {default}." if default else "")
+        parser.add_argument(_flag(name), metavar="VALUE", default=default, help=shown)
+
+
+def wanted(arguments: argparse.Namespace) -> Wanted:
+    """What the flags say. Raises SettingsError, which names the flag and what is allowed."""
+    values: dict[str, Any] = {}
+    for name, (kind, _, _) in _FLAGS.items():
+        text = getattr(arguments, name)
+        try:
+            values[name] = kind.parse(text) if text else inf
+        except ValueError:
+            raise SettingsError(f"{_flag(name)}: {text!r} is not allowed; allowed: {kind.allowed}") from None
+    return Wanted(arguments.out, values["duration"], values["max_size"])
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def record(settings: Settings, order: Wanted) -> int:
+    """Record until a signal, the end of the time or the size that was wanted (0), or until the sampler breaks (1).
+
+    Raises:
+        SettingsError: the folder cannot be used, or a setting that only the collectors can judge is wrong.
+        CannotRecordError: a package is missing, or the disk takes nothing more.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # waited for below; in threads that are still to come, too
+    try:
+        from exporter.parquet import Folder, FullError
+    except ModuleNotFoundError as error:
+        if error.name != recording.PACKAGE:
+            raise
+        raise CannotRecordError(f"record needs {recording.PACKAGE}: install {recording.EXTRA}") from None
+    _make_empty(order.directory)
+    allow_many_files()
+    engine = Engine(replace(settings, ring_duration_s=max(settings.ring_duration_s, _LEAST_RING_S)))
+    anonymous = Anonymous()
+    about = facts(settings, engine, host_of(settings), anonymous)
+    try:
+        folder = Folder(order.directory, order.max_bytes, about, anonymous)
+        return _Recorder(engine, folder).run(order.duration_s)
+    except FullError:
+        _LOG.warning("ended: the recording would take more than --max-size; what came before is in %s", order.directory)
+        return 0
+    except OSError as error:
+        raise CannotRecordError(
+            f"--out={order.directory}: cannot write: {error.strerror or error}; what was written before is whole"
+        ) from None
+
+
+def _told_to_end(within_s: float) -> bool:
+    """Whether a signal comes within that time."""
+    return signal.sigtimedwait(_ENDING, max(within_s, 0.0)) is not None
+
+
+def _make_empty(directory: Path) -> None:
+    """Make the folder where it is not there; SettingsError where it holds something or cannot be used."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise SettingsError(f"--out={directory}: is not empty; allowed: an empty folder, or one that can be made")
+    except OSError as error:
+        raise SettingsError(f"--out={directory}: {error.strerror}; allowed: a folder that can be written") from None
+
+
+class _Recorder:
+    """Takes from an engine's ring what is new, and has it written."""
+
+    def __init__(self, engine: Engine, folder: Folder) -> None:
+        self._engine = engine
+        self._folder = folder
+        self._newest_s = -inf
+        self._clock: list[dict[str, float]] = []
+
+    def run(self, duration_s: float) -> int:
+        """Record for so long, or until a signal."""
+        sampling = Thread(target=self._engine.sampler.run, name="sampler", daemon=True)
+        sampling.start()
+        end_s, pause_s = monotonic() + duration_s, _FIRST_SAVE_S
+        _LOG.info("recording; Ctrl-C ends it")
+        while not _told_to_end(min(end_s - monotonic(), pause_s)) and monotonic() < end_s and sampling.is_alive():
+            self._take()
+            pause_s = min(2 * pause_s, _SAVE_S)
+        broken = not sampling.is_alive()
+        self._engine.sampler.stop()
+        sampling.join(_STOP_S)
+        self._take()
+        rows = ", ".join(f"{count} {tier}" for tier, count in self._folder.rows.items())
+        size, files = f"{self._folder.size_bytes / (1 << 20):.1f} MiB", self._folder.files
+        _LOG.info("recorded %s rows in %d files, %s", rows, files, size)
+        if broken:
+            _LOG.error("the sampler has ended unexpectedly")
+        return int(broken)
+
+    def _take(self) -> None:
+        segments = self._engine.since(self._newest_s)
+        self._folder.add(segments)
+        newest = (segment.pieces[-1][-segment.schema.width] for segment in segments)
+        self._newest_s = max(newest, default=self._newest_s)
+        self._note_clock()
+        self._folder.save(clock=self._clock)
+
+    def _note_clock(self) -> None:
+        """How far the wall clock has come away from the steady one, whenever that changes."""
+        now_s = self._engine.clock.now()
+        ahead_s = self._engine.clock.wall() - now_s
+        if not self._clock or abs(ahead_s - self._clock[-1]["wall_offset_s"]) > _NOTABLE_STEP_S:
+            self._clock.append({"time_s": now_s, "wall_offset_s": ahead_s})
