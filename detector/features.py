@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +30,13 @@ class Feature:
 
     channel: Channel
     statistic: str
+    _text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_text", f"{self.channel}:{self.statistic}")  # asked for in every window
 
     def __str__(self) -> str:
-        return f"{self.channel}:{self.statistic}"
+        return self._text
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,9 @@ def extract(channels: Channels, ends_s: Floats, window_s: float) -> Features:
     return Features(ends_s, to_scale(x, kept), kept)
 
 
+@lru_cache(maxsize=64)
 def _features(channels: tuple[Channel, ...]) -> tuple[Feature, ...]:
+    """The same objects again for the same channels: what is one object is soon found equal."""
     return tuple(Feature(channel, statistic) for statistic in STATISTICS for channel in channels)
 
 
