@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from bench.detection import hpas, machines, runs
 from bench.detection.report import plain, table
 from bench.detection.sets import SETS, DataError, Figures, Options, files
+from tests.recorded import DATA
 
 RUNS = "hpas"
 _NAMES = (*SETS, RUNS)
@@ -27,7 +28,7 @@ _NAMES = (*SETS, RUNS)
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.detection", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with a folder for each set")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with a folder for each set")
     parser.add_argument("--sets", default=",".join(_NAMES), help="which data sets, by comma")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--smooth", type=int, default=1, help="rank by the causal mean of so many scores")
