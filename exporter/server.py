@@ -1,23 +1,25 @@
-"""HTTP on a hardened library, with a bound on everything a client can take: connections, time, header, body.
+"""The pages over HTTP, with a bound on everything a client can take: connections, time, header, body.
 
-https://www.tornadoweb.org/en/stable/httpserver.html
+https://www.tornadoweb.org/en/stable/tcpserver.html
 """
 
 from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
-from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
+from tornado.httputil import HTTPServerRequest
 from tornado.iostream import IOStream
+from tornado.tcpserver import TCPServer
+
+from exporter.connection import MAX_HEADER_BYTES, Connection
 
 _TEXT = "text/plain; charset=utf-8"
-_MAX_HEADER_BYTES = 16 << 10
-_MAX_BODY_BYTES = 16 << 10
+_MAX_READ_BYTES = 64 << 10
 _GZIP_FROM_BYTES = 256 << 10
 _REFUSAL_S = 1.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
@@ -41,34 +43,40 @@ class BadRequestError(Exception):
 Page = Callable[[HTTPServerRequest], Response]
 
 
-class Server(HTTPServer):
+class Server(TCPServer):
     """Serves pages by path, to GET and HEAD only."""
 
-    def initialize(  # type: ignore[override]  # tornado's servers are configured here, each with its own arguments
-        self, pages: Mapping[str, Page], *, timeout_s: float, max_connections: int
-    ) -> None:
+    def __init__(self, pages: Mapping[str, Page], *, timeout_s: float, max_connections: int) -> None:
         """``pages`` by path; ``timeout_s`` bounds waits for a request, its body, and for an answer to be taken."""
-        super().initialize(
-            self._answer,
-            idle_connection_timeout=timeout_s,
-            body_timeout=timeout_s,
-            max_header_size=_MAX_HEADER_BYTES,
-            max_body_size=_MAX_BODY_BYTES,
-        )
+        super().__init__(max_buffer_size=_MAX_READ_BYTES)
         self._pages = pages
         self._timeout_s = timeout_s
         self._max_connections = max_connections
-        self._open = 0
+        self._open: set[IOStream] = set()
         self._refused = 0
 
-    def handle_stream(self, stream: IOStream, address: tuple[object, ...]) -> None:
+    def handle_stream(self, stream: IOStream, address: tuple[object, ...]) -> Awaitable[None] | None:
         """Take a connection, or say that there are too many."""
-        if self._open < self._max_connections:
-            self._open += 1
-            super().handle_stream(stream, address)
-        elif self._refused < self._max_connections:
+        del address
+        if len(self._open) < self._max_connections:
+            self._open.add(stream)
+            stream.set_close_callback(partial(self._open.discard, stream))
+            return self._serve(stream)
+        if self._refused < self._max_connections:
             self._refuse(stream)
         else:
+            stream.close()
+        return None
+
+    async def _serve(self, stream: IOStream) -> None:
+        try:
+            await Connection(stream, self._answer, self._timeout_s).serve()
+        finally:
+            stream.close()
+
+    async def close_all_connections(self) -> None:
+        """Close what is open."""
+        for stream in [*self._open]:
             stream.close()
 
     def _refuse(self, stream: IOStream) -> None:
@@ -84,17 +92,12 @@ class Server(HTTPServer):
             timer.cancel()
             stream.close()
 
-        asyncio.ensure_future(stream.read_until(b"\r\n\r\n", max_bytes=_MAX_HEADER_BYTES)).add_done_callback(end)
+        asyncio.ensure_future(stream.read_until(b"\r\n\r\n", max_bytes=MAX_HEADER_BYTES)).add_done_callback(end)
 
     def _refusal_ended(self) -> None:
         self._refused -= 1
 
-    def on_close(self, server_conn: object) -> None:
-        """Count a connection that has ended."""
-        self._open -= 1
-        super().on_close(server_conn)
-
-    def _answer(self, request: HTTPServerRequest) -> None:
+    def _answer(self, request: HTTPServerRequest, stays_open: bool) -> bytes:
         response = self._respond(request)
         body, headers = response.body, {"Content-Type": response.content_type, **response.headers}
         if response.compressible:
@@ -103,15 +106,11 @@ class Server(HTTPServer):
                 body = gzip.compress(body, compresslevel=1, mtime=0)
                 headers["Content-Encoding"] = "gzip"
         headers |= {"Content-Length": str(len(body)), "X-Content-Type-Options": "nosniff"}
-        assert request.connection is not None
-        written = request.connection.write_headers(
-            ResponseStartLine("HTTP/1.1", response.status.value, response.status.phrase),
-            HTTPHeaders(headers),
-            b"" if request.method == "HEAD" else body,
-        )
-        request.connection.finish()
-        if not written.done():
-            _close_unless_done(written, request, self._timeout_s)
+        if not stays_open or request.version != "HTTP/1.1":
+            headers["Connection"] = "keep-alive" if stays_open else "close"
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {response.status.value} {response.status.phrase}\r\n{lines}\r\n".encode("latin1")
+        return head if request.method == "HEAD" else head + body
 
     def _respond(self, request: HTTPServerRequest) -> Response:
         page = self._pages.get(request.path)
@@ -128,13 +127,6 @@ class Server(HTTPServer):
             return page(request)
         except BadRequestError as error:
             return Response(f"{error}\n".encode(), status=HTTPStatus.BAD_REQUEST)
-
-
-def _close_unless_done(written: asyncio.Future[None], request: HTTPServerRequest, timeout_s: float) -> None:
-    """End the connection of a client that does not take its answer in time."""
-    stream: IOStream = request.connection.stream  # type: ignore[union-attr]  # the HTTP/1 connection has it
-    timer = asyncio.get_running_loop().call_later(timeout_s, stream.close)
-    written.add_done_callback(lambda _: timer.cancel())
 
 
 def _accepts_gzip(accept_encoding: str) -> bool:

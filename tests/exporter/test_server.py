@@ -131,6 +131,31 @@ def test_one_connection_serves_many_requests(url: str) -> None:
         assert [session.get(url, timeout=_LIMIT_S).status_code for _ in range(20)] == [200] * 20
 
 
+def test_requests_that_come_together_are_answered_in_order(url: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    asked = ("GET / HTTP/1.1", "POST / HTTP/1.1\r\nContent-Length: 3", "HEAD / HTTP/1.1", "GET /bad HTTP/1.1")
+    bodies = ("", "abc", "", "")
+    requests_bytes = "".join(f"{ask}\r\nHost: h\r\n\r\n{body}" for ask, body in zip(asked, bodies, strict=True))
+    last = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    answer = _raw((host, int(port)), (requests_bytes + last).encode())
+    assert [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]] == [b"200", b"405", b"200", b"400", b"200"]
+    assert answer.count(b"hello") == 2
+
+
+@pytest.mark.parametrize(("wish", "stays"), [("", False), ("Connection: Keep-Alive\r\n", True)])
+def test_old_client_keeps_its_connection_only_when_it_asks_to(url: str, wish: str, stays: bool) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), _LIMIT_S) as connection:
+        answers = b""
+        for _ in range(1 + stays):
+            connection.sendall(f"GET / HTTP/1.0\r\n{wish}\r\n".encode())
+            while not answers.endswith(b"hello\n"):
+                answers += connection.recv(1000)
+            assert (b"connection: keep-alive" in answers.lower()) is stays
+            answers = b""
+        assert stays or connection.recv(1000) == b""
+
+
 def test_slow_client_is_cut_off_and_keeps_nobody_waiting() -> None:
     with _serving(timeout_s=0.3) as address, socket.create_connection(address, _LIMIT_S) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
@@ -174,8 +199,24 @@ def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
         b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         bytes(range(256)) + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -3\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+        b"\r\n\r\n",
     ],
-    ids=["nonsense", "long-header", "large-body", "odd-version", "binary"],
+    ids=[
+        "nonsense",
+        "long-header",
+        "large-body",
+        "odd-version",
+        "binary",
+        "no-host",
+        "chunked",
+        "negative-length",
+        "two-lengths",
+        "empty",
+    ],
 )
 def test_malformed_request_ends_its_connection_alone(url: str, request_bytes: bytes) -> None:
     host, _, port = url.removeprefix("http://").partition(":")
