@@ -40,6 +40,14 @@ default.
 environment variable `NAME`, which must be set; `$$` is a dollar sign. An unknown key, flag or value is an error that
 says where it stands and what is allowed.
 
+`replay --from=DIR` judges a [recording](recording.md) instead of a source, saves nothing, and prints what it found.
+
+`export-rules --keep` prints `metric_relabel_configs` for the scrape job of the exporters: they keep the families that
+the saved models of all hosts (`state.directory`) use, after pruning, with those that say who is there and when it was
+sampled, and whatever the detector publishes. Scores stay the same. What is no longer stored cannot be learned again:
+a model fitted later knows only what was kept, causes are named among that, and panels on other families stay empty.
+[benchmarks.md](benchmarks.md#storage) says what it saves.
+
 Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds. Lists are separated by commas in flags
 and variables.
 

@@ -8,18 +8,25 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from types import FrameType
 from typing import NoReturn
 
 import orjson
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from detector import logs
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
+from detector.export_rules import ExportError, keep_rules
+from detector.findings import as_json as findings_as_json
+from detector.findings import as_text
 from detector.options import ALARM, FAILED, GOOD, USAGE, Options, parse
-from detector.service import Service, StartError
+from detector.recording import RecordingError, open_recording
+from detector.replay import ReplayError, replay
+from detector.service import Service, StartError, state_directory
 from detector.settings import Settings
 from detector.single import GaveUpError, judge_once
 from detector.sinks.metrics import as_json
@@ -40,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: clock.stop())
     try:
-        code = _once(settings, clock) if options.command == "once" else _run(options, settings, clock)
-    except (StartError, GaveUpError) as error:
+        code = _COMMANDS[options.command](options, settings, clock)
+    except (StartError, GaveUpError, RecordingError, ReplayError, ExportError) as error:
         code = _complain(str(error), FAILED)
     return _leave(code)
 
@@ -66,11 +73,39 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _once(settings: Settings, clock: SystemClock) -> int:
+def _once(_: Options, settings: Settings, clock: SystemClock) -> int:
     judged = judge_once(settings, clock)
     for one in judged:
         print(orjson.dumps(as_json(one), option=orjson.OPT_SERIALIZE_NUMPY).decode())
     return ALARM if any(one.verdict.active for one in judged) else GOOD
+
+
+def _replay(options: Options, settings: Settings, clock: SystemClock) -> int:
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("replaying", total=1.0)
+
+        def progress(done: float) -> bool:
+            bar.update(task, completed=done)
+            return clock.wait(0.0)
+
+        found = replay(open_recording(options.recording), settings, progress)
+    print(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found), end="")
+    return GOOD
+
+
+def _export_rules(_: Options, settings: Settings, __: SystemClock) -> int:
+    print(keep_rules(state_directory(settings, os.environ)), end="")
+    return GOOD
+
+
+_COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
+    "run": _run,
+    "once": _once,
+    "replay": _replay,
+    "export-rules": _export_rules,
+}
 
 
 def _complain(message: str, code: int) -> int:

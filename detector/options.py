@@ -26,17 +26,24 @@ Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} w
 COMMANDS = {
     "run": "Judge all hosts of the source until told to stop.",
     "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
+    "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
+    "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
     "version": "Print the version and end.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says. ``flags`` by name without dashes in front, only those that were given."""
+    """What the command line says. ``flags`` by name without dashes in front, only those that were given.
+
+    ``recording`` is what ``replay`` is to read, ``as_json`` whether it is to say so in JSON.
+    """
 
     command: str
     file: Path | None
     flags: Mapping[str, str]
+    recording: Path = Path()
+    as_json: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,6 +68,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         )
         if name != "version":
             _add_flags(command)
+        _add_own_flags(name, command)
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
         flags = [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
@@ -68,8 +76,28 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     given = vars(known)
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
+    own = {name: given.pop(name) for name in ("recording", "as_json") if name in given}
+    given.pop("keep", None)
     chosen = {name: ",".join(texts) for name, texts in given.items() if texts is not None}
-    return Options(command_name, Path(file) if file else None, chosen)
+    return Options(command_name, Path(file) if file else None, chosen, **own)
+
+
+def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
+    """The flags that only one command has."""
+    if name == "replay":
+        parser.add_argument(
+            "--from",
+            dest="recording",
+            type=Path,
+            required=True,
+            metavar="DIR",
+            help="Folder that hostpulse-exporter record wrote, or a file with an answer of /api/v1/samples.",
+        )
+        parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
+    if name == "export-rules":
+        parser.add_argument(
+            "--keep", action="store_true", required=True, help="Keep the families that the saved models use."
+        )
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

@@ -45,19 +45,27 @@ def build_source(settings: Settings, clock: Clock) -> Source:
     return sources.discover()[settings.source.chosen](settings.source.settings, horizon_s, clock)
 
 
+def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path | None:
+    """The folder of saved models, which need not be there; None where nothing is to be saved."""
+    directory = settings.state.directory
+    if directory == AUTOMATIC:
+        return _automatic(environment)
+    return Path(directory) if directory else None
+
+
 def build_store(settings: Settings, environment: Mapping[str, str]) -> Store | None:
     """The store of saved models; None where there is to be none, or no place for one was found.
 
     Raises:
         StartError: a folder was asked for and cannot be used.
     """
-    directory = settings.state.directory
-    if not directory:
+    directory = state_directory(settings, environment)
+    if directory is None:
         return None
     try:
-        return Store(_automatic(environment) if directory == AUTOMATIC else Path(directory), settings.state.generations)
+        return Store(directory, settings.state.generations)
     except OSError as error:
-        if directory != AUTOMATIC:
+        if settings.state.directory != AUTOMATIC:
             raise StartError(f"state.directory: {directory} cannot be used: {error}") from None
         _LOG.warning("models are not saved, no folder can be used: %s (state.directory names one)", error)
         return None

@@ -125,6 +125,27 @@ class Store:
         return _newest_first(self._directory.glob(f"{_stem(host)}.*.npz"))
 
 
+def restored(directory: Path, restore: Callable[[Header, Arrays], T]) -> list[T]:
+    """The newest state of each host in a folder that can be restored, whatever settings it was saved under.
+
+    Nothing is set aside, as the folder may be in use; each host without a good file is logged. None where there is no
+    such folder.
+    """
+    files: dict[str, list[Path]] = {}
+    for file in _newest_first(directory.glob("*.npz")):
+        files.setdefault(file.name.rsplit(".", 2)[0], []).append(file)
+    states: list[T] = []
+    for generations in files.values():
+        for file in generations:
+            try:
+                about, arrays = _read(file)
+                states.append(restore(about["state"], arrays))
+                break
+            except (OSError, *_DAMAGE) as error:
+                _LOG.warning("%s is not used: %s: %s", file, type(error).__name__, error)
+    return states
+
+
 def _stem(host: Host) -> str:
     """A file name that is safe, readable, and different for different hosts."""
     digest = hashlib.blake2s(f"{host.job}\0{host.instance}".encode(), digest_size=6).hexdigest()

@@ -1,0 +1,67 @@
+"""``export-rules``: what a Prometheus need keep of the exporter's families for models that are there already.
+
+https://prometheus.io/docs/prometheus/latest/configuration/configuration/#relabel_config
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from catalog import FAMILIES, SIGNALS
+from catalog.families.exporter import BUILD_INFO, COLLECTOR_SUCCESS, SAMPLE_TIMESTAMP_SECONDS
+from detector.model import Model
+from detector.state import HostState
+from detector.store import restored
+
+_ALWAYS = (BUILD_INFO.name, COLLECTOR_SUCCESS.name, SAMPLE_TIMESTAMP_SECONDS.name)  # who is there, and their clock
+_OURS = ("hostpulse_anomaly_.+", "hostpulse_detector_.+")  # wherever the rules are put, no score is lost
+
+
+class ExportError(Exception):
+    """There is nothing to export; the message says what to do."""
+
+
+def keep_rules(directory: Path | None) -> str:
+    """``metric_relabel_configs`` as YAML that keep what the saved models of all hosts in a folder use.
+
+    Raises:
+        ExportError: there is no folder, or no model in it.
+    """
+    if directory is None:
+        raise ExportError("state.directory: names no folder, and that of the saved models is needed")
+    models = [state.model for state in restored(directory, HostState.from_arrays) if state.model is not None]
+    if not models:
+        raise ExportError(f"state.directory: {directory} holds no model yet: a detector has to have learned a host")
+    return "".join(f"{line}\n" for line in _lines(len(models), kept_families(models)))
+
+
+def kept_families(models: Iterable[Model]) -> list[str]:
+    """Names of the families that the models' detectors read, and of those that the program itself needs.
+
+    Features that pruning grouped are represented by one of them: families that only the others need are not kept.
+    """
+    used = {name for model in models for name in _used_signals(model)}
+    read = {family for name in used for family in SIGNALS[name].expression.families()}
+    return sorted(read.union(_ALWAYS))
+
+
+def _used_signals(model: Model) -> set[str]:
+    layout = model.parts.layout
+    columns = np.union1d(layout.independent, layout.distinct)
+    return {model.features[column].channel.series.name for column in columns}
+
+
+def _lines(hosts: int, names: list[str]) -> Iterator[str]:
+    yield f"# What the models of {hosts} host{'s' * (hosts != 1)} use: {len(names)} of {len(FAMILIES)} families."
+    yield "# For the scrape job of the exporters. Panels and rules on other families will find nothing."
+    yield "metric_relabel_configs:"
+    yield "  - action: keep"
+    yield "    source_labels: [__name__]"
+    # In double quotes a backslash at the end of a line joins it with the next one, without the blanks there.
+    patterns = [*_OURS, *names]
+    for place, pattern in enumerate(patterns):
+        head = '    regex: "' if place == 0 else "      "
+        yield head + pattern + ("|\\" if place < len(patterns) - 1 else '"')

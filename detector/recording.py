@@ -1,0 +1,200 @@
+"""Reads recordings: a folder that ``hostpulse-exporter record`` wrote, or a file with one answer of the samples API.
+
+docs/recording.md and docs/samples-api.md describe the formats. What reads Parquet is imported only where a folder is
+read. Rows are handed out in parts, so that a recording may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from catalog import recording
+from catalog.series import parse_series
+from detector.buffer import Columns
+from detector.frame import Floats
+from detector.samples import decode
+
+_BATCH_ROWS = 1024
+
+
+class RecordingError(Exception):
+    """There is no recording, or one that cannot be read; the message names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Samples that follow one another: times_s float64[T] increasing, values float64[T, S] of ``columns``."""
+
+    columns: Columns
+    times_s: Floats
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """``lanes``: the rows of each tier by age, to be read once; ``span_s``: times of the first and the last sample.
+
+    ``interval_s`` is that of the fastest tier. Reading on raises RecordingError where a file is damaged.
+    """
+
+    name: str
+    interval_s: float
+    span_s: tuple[float, float]
+    lanes: Mapping[str, Iterator[Rows]]
+
+
+def open_recording(path: Path) -> Recording:
+    """Look at a recording; its rows are read later. Raises RecordingError."""
+    if path.is_dir():
+        return _folder(path)
+    try:
+        return _answer(path)
+    except ValueError as error:
+        raise RecordingError(f"{path}: {error}") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from None
+
+
+def _answer(path: Path) -> Recording:
+    header, tables = decode(path.read_bytes(), {})
+    lanes: dict[str, list[Rows]] = {}
+    for segment, (times_s, values) in zip(header.segments, tables, strict=True):
+        if len(times_s):
+            columns = tuple(map(parse_series, segment.columns or ()))
+            lanes.setdefault(segment.tier, []).append(Rows(columns, times_s, values))
+    if not lanes:
+        raise RecordingError(f"{path}: holds no samples")
+    ends_s = [(float(parts[0].times_s[0]), float(parts[-1].times_s[-1])) for parts in lanes.values()]
+    return Recording(
+        header.instance,
+        min(segment.interval_s for segment in header.segments),
+        (min(first_s for first_s, _ in ends_s), max(last_s for _, last_s in ends_s)),
+        {tier: _in_order(iter(parts), path) for tier, parts in lanes.items()},
+    )
+
+
+def _folder(directory: Path) -> Recording:
+    about = _about(directory)
+    files: dict[str, list[Path]] = {}
+    for path in sorted(directory.glob(f"*{recording.SUFFIX}")):
+        files.setdefault(recording.tier_of(path.name), []).append(path)
+    if not files:
+        raise RecordingError(f"{directory}: holds no samples: no file ends in {recording.SUFFIX}")
+    ends_s = [(_Parquet(paths[0]).span_s[0], _Parquet(paths[-1]).span_s[1]) for paths in files.values()]
+    known: dict[tuple[str, ...], Columns] = {}
+    return Recording(
+        directory.resolve().name,
+        min(float(schema["interval_s"]) for schema in about["schemas"].values()),
+        (min(first_s for first_s, _ in ends_s), max(last_s for _, last_s in ends_s)),
+        {tier: _in_order(_read(paths, known), directory) for tier, paths in files.items()},
+    )
+
+
+def _about(directory: Path) -> dict[str, Any]:
+    """What is said of a whole recording."""
+    path = directory / recording.ABOUT
+    try:
+        about = json.loads(path.read_bytes())
+        if about["format"] != recording.FORMAT:
+            raise RecordingError(f"{path}: is of {about['format']!r}, not of a {recording.FORMAT!r}")
+        _check_version(path, about["version"])
+        if not min(schema["interval_s"] for schema in about["schemas"].values()) > 0:
+            raise ValueError("an interval is not positive")
+    except FileNotFoundError:
+        raise RecordingError(f"{directory}: is no recording, as there is no {recording.ABOUT} in it") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{path}: is damaged: {type(error).__name__}: {error}") from None
+    found: dict[str, Any] = about
+    return found
+
+
+def _check_version(path: Path, version: object) -> None:
+    if version != recording.VERSION:
+        raise RecordingError(f"{path}: is of version {version}, this program reads {recording.VERSION}")
+
+
+def _read(paths: list[Path], known: dict[tuple[str, ...], Columns]) -> Iterator[Rows]:
+    """All rows of one tier. Equal columns are the same object, by which they are told apart later."""
+    for path in paths:
+        file = _Parquet(path)
+        columns = known.setdefault(file.names, file.columns)
+        for table in file.tables():
+            yield Rows(columns, table[:, 0], table[:, 1:])
+
+
+def _in_order(lane: Iterator[Rows], origin: Path) -> Iterator[Rows]:
+    """The same rows, checked: each is later than the one before it."""
+    newest_s = -np.inf
+    for rows in lane:
+        if not (np.diff(rows.times_s, prepend=newest_s) > 0).all():
+            raise RecordingError(f"{origin}: times do not increase near {rows.times_s[0]:.3f}")
+        newest_s = rows.times_s[-1]
+        yield rows
+
+
+class _Parquet:
+    """One file. All errors name it."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow as pa
+            from pyarrow import parquet as pq
+        except ModuleNotFoundError as error:
+            if error.name != recording.PACKAGE:
+                raise
+            raise RecordingError(f"{path}: needs {recording.PACKAGE}: install {recording.EXTRA}") from None
+        self._path = path
+        self._damage = (pa.ArrowException, OSError, ValueError, LookupError)
+        try:
+            self._file = pq.ParquetFile(path)
+            metadata = self._file.metadata.metadata or {}
+            first, *self._names = self._file.schema_arrow.names
+        except self._damage as error:
+            raise self._damaged(error) from None
+        _check_version(path, int(metadata.get(recording.VERSION_KEY.encode(), b"0")))
+        if first != recording.TIME:
+            raise RecordingError(f"{path}: its first column is {first!r}, not {recording.TIME!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The series of all columns but the times', as text."""
+        return tuple(self._names)
+
+    @property
+    def columns(self) -> Columns:
+        """The series of all columns but the times'."""
+        try:
+            return tuple(map(parse_series, self._names))
+        except ValueError as error:
+            raise self._damaged(error) from None
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """Times of the first and the last row."""
+        try:
+            times_s = self._file.read([recording.TIME]).column(0).to_numpy()
+        except self._damage as error:
+            raise self._damaged(error) from None
+        if not len(times_s):
+            raise RecordingError(f"{self._path}: holds no rows")
+        return float(times_s[0]), float(times_s[-1])
+
+    def tables(self) -> Iterator[Floats]:
+        """Parts of the file, float64[T, 1 + S]; NaN where there is no value."""
+        try:
+            for batch in self._file.iter_batches(_BATCH_ROWS):
+                columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+                yield np.stack(columns, axis=1, dtype=np.float64)
+        except self._damage as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> RecordingError:
+        return RecordingError(f"{self._path}: is damaged: {str(error).splitlines()[0]}")

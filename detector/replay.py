@@ -1,0 +1,143 @@
+"""Judges a recording window by window, as a running detector would have, and gathers the episodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from threadpoolctl import threadpool_limits
+
+from detector import pipeline, schedule
+from detector.buffer import Buffer
+from detector.frame import Frame
+from detector.pipeline import Judge
+from detector.recording import Recording, Rows
+from detector.settings import Settings
+from detector.state import HostState
+from detector.verdict import Cause, Verdict
+from detector.watch import judge_for
+
+_SPARE_S = 1.0
+MOST_CAUSES = 3
+
+
+class ReplayError(Exception):
+    """Nothing can be said of a recording; the message says why."""
+
+
+@dataclass(slots=True)
+class Found:
+    """One episode. ``peak`` is its highest score, ``causes`` are what led when it opened; ``end_s`` NaN if it did not
+    end."""
+
+    start_s: float
+    subsystem: str
+    causes: tuple[Cause, ...]
+    end_s: float = math.nan
+    peak: float = 0.0
+    page: bool = False
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found in a recording: ``windows``, how many of them were ``judged``, and the episodes by age."""
+
+    name: str
+    span_s: tuple[float, float]
+    window_s: float
+    stride_s: float
+    windows: int = 0
+    judged: int = 0
+    episodes: list[Found] = field(default_factory=list)
+
+    @property
+    def alarms_per_day(self) -> float:
+        """Episodes for each day that was judged; NaN where nothing was."""
+        return len(self.episodes) * 86400.0 / (self.judged * self.stride_s) if self.judged else math.nan
+
+    def add(self, verdict: Verdict) -> None:
+        """Take in the next verdict."""
+        self.windows += 1
+        self.judged += not math.isnan(verdict.score)
+        last = self.episodes[-1] if self.episodes else None
+        if not verdict.active:
+            if last is not None and math.isnan(last.end_s):
+                last.end_s = verdict.end_s
+            return
+        if last is None or last.start_s != verdict.onset_s:  # one that is resumed keeps its onset
+            last = Found(verdict.onset_s, verdict.subsystem, verdict.causes[:MOST_CAUSES])
+            self.episodes.append(last)
+        last.end_s = math.nan
+        last.page |= verdict.page
+        last.peak = max(last.peak, verdict.score if not math.isnan(verdict.score) else 0.0)
+
+
+class Feed:
+    """The lanes of a recording in step: what lies up to a time is in memory, and what is no longer asked for is not."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._name = recording.name
+        self._buffer = Buffer(math.inf)
+        self._lanes = dict(recording.lanes)
+        self._ahead: dict[str, Rows | None] = {lane: next(rows, None) for lane, rows in self._lanes.items()}
+
+    def frame(self, start_s: float, end_s: float) -> Frame:
+        """The samples in (start_s, end_s]; who asks goes forward in time."""
+        for lane in self._lanes:
+            self._advance(lane, end_s)
+        self._buffer.forget(start_s - _SPARE_S)
+        return self._buffer.frame(self._name, start_s, end_s)
+
+    def _advance(self, lane: str, until_s: float) -> None:
+        """Take from a lane what lies up to a time. What lies after it must not show yet, not even as a column."""
+        while (rows := self._ahead[lane]) is not None:
+            count = int(rows.times_s.searchsorted(until_s, side="right"))
+            if count:
+                self._buffer.add(lane, rows.columns, rows.times_s[:count], rows.values[:count])
+            if count < len(rows.times_s):
+                self._ahead[lane] = Rows(rows.columns, rows.times_s[count:], rows.values[count:])
+                return
+            self._ahead[lane] = next(self._lanes[lane], None)
+
+
+def replay(recording: Recording, settings: Settings, progress: Callable[[float], bool]) -> Findings:
+    """Judge all windows. ``progress`` is told how much is done, 0 to 1, and says whether to stop.
+
+    Raises:
+        ReplayError: too little was recorded to judge any of it, or it was stopped.
+        RecordingError: a file is damaged.
+    """
+    threadpool_limits(1)  # on matrices of this size more threads only wait for each other
+    judge = judge_for(settings, recording.interval_s)
+    _check_length(recording, judge)
+    findings = Findings(recording.name, recording.span_s, judge.window_s, judge.stride_s)
+    feed, state = Feed(recording), HostState.new(recording.name)
+    first = schedule.first_number(recording.span_s[0], judge.window_s, judge.stride_s)
+    last = schedule.last_number(recording.span_s[1], judge.stride_s)
+    for number in range(first, last + 1):
+        if progress((number - first) / (last - first + 1)):
+            raise ReplayError(f"stopped after {findings.windows} of {last - first + 1} windows")
+        state, verdict = _step(feed, state, number * judge.stride_s, judge)
+        findings.add(verdict)
+    if not findings.judged:
+        raise ReplayError(f"{recording.name}: nothing could be judged: too few of its windows have samples")
+    return findings
+
+
+def _check_length(recording: Recording, judge: Judge) -> None:
+    """ReplayError where a recording ends before anything can have been learned."""
+    span_s = recording.span_s[1] - recording.span_s[0]
+    if span_s <= judge.baseline_s:
+        raise ReplayError(
+            f"{recording.name}: nothing can be judged: it holds {span_s:.0f} s, and {judge.baseline_s:g} s "
+            "(--baseline.duration) are needed to learn what is usual"
+        )
+
+
+def _step(feed: Feed, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
+    """One window, and the fit that is due after it; the host that was recorded was not disturbed by that."""
+    state, verdict = pipeline.step(feed.frame(end_s - judge.lookback_s, end_s), state, end_s, judge)
+    if pipeline.due(state, end_s, judge):
+        state = pipeline.fit(state, judge)
+    return state, verdict
