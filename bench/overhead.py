@@ -1,9 +1,13 @@
 """What the exporter costs at 10 Hz with one scrape a second, next to node_exporter scraped at 10 Hz, in one run.
 
     python -m bench.overhead --seconds 60 --json
+    python -m bench.overhead --intervals 100ms,200ms,300ms,400ms,500ms,600ms
+    python -m bench.overhead --machine amd
 
-Both run and are scraped at the same time, so that whatever else the machine does meets both alike, in several rounds of
-which the medians count: what the same work costs on a virtual machine changes severalfold within minutes.
+All that is compared runs and is scraped at the same time, so that whatever else the machine does meets all alike, in
+several rounds of which the medians count: what the same work costs on a virtual machine changes severalfold within
+minutes. ``--machine`` measures on a written tree of a large host, with a stand-in for its GPUs: there the exporter's
+own work is the same as on such a host, but neither the kernel nor the driver has any.
 """
 
 from __future__ import annotations
@@ -11,16 +15,23 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from math import ceil, floor
 from pathlib import Path
 from statistics import median
+from threading import Event
 from typing import Any
 
 from bench.process import Watched, at_rate
 from catalog.family import Profile
 from detector.samples import decode
+from exporter.quantity import Duration
+from tests.hosts.cluster import Tree
+from tests.hosts.machines import MACHINES, Machine
+from tests.nvml import Stub, build, profiles
+from tests.nvml.stub import VARIABLE
 from tests.servers.process import READY_LIMIT_S, wait_until
 from tests.servers.programs import start_exporter
 from tests.servers.stack import start_node_exporter
@@ -68,6 +79,10 @@ def _scrape_cpu_s(exporter: Watched, seconds: float) -> float:
     return (many - none) / _MANY_SCRAPES
 
 
+def _await_all_tiers(exporter: Watched) -> None:
+    wait_until(lambda: b'{tier="slow"}' in exporter.get("/metrics"), READY_LIMIT_S, "a slow sample")
+
+
 def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
     """All figures, from ``seconds`` under load in so many rounds, and as much again for the cost of a scrape."""
     part_s, loads, scrapes, late_s = seconds / rounds, [], [], []
@@ -79,7 +94,7 @@ def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict
         Watched(node_server) as node,
         ThreadPoolExecutor(1) as beside,
     ):
-        wait_until(lambda: b'{tier="slow"}' in exporter.get("/metrics"), READY_LIMIT_S, "a slow sample")
+        _await_all_tiers(exporter)
         first_s = newest_s = _fast_times_s(exporter, 0.0)[0]
         at_rate(1.0, 10.0, lambda: node.get("/metrics"))
         for _ in range(rounds):
@@ -105,6 +120,92 @@ def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict
     }
 
 
+def curve(intervals: Sequence[str], seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
+    """The share of a core at each sampling interval, one scrape a second, from ``seconds`` in so many rounds."""
+    with ExitStack() as stack, ThreadPoolExecutor(len(intervals)) as beside:
+        exporters = []
+        for interval in intervals:
+            (folder / interval).mkdir()
+            server = start_exporter(folder / interval, f"--profile={profile}", f"--sample.interval={interval}")
+            exporters.append(stack.enter_context(Watched(stack.enter_context(server))))
+            _await_all_tiers(exporters[-1])
+        loads = []
+        for _ in range(rounds):
+            running = [beside.submit(exporter.load, seconds / rounds, 1.0) for exporter in exporters]
+            loads.append([load.result() for load in running])
+    shares = map(median, zip(*loads, strict=True))
+    return {
+        f"core_percent_at_{interval}": round(100 * share, 3) for interval, share in zip(intervals, shares, strict=True)
+    }
+
+
+def replay(machine: Machine, seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
+    """What the exporter costs on the written tree of a machine, and one scrape there."""
+    part_s, loads, scrapes = seconds / rounds, [], []
+    tree, stub = Tree(machine, folder / "host", is_here=True), Stub(folder)
+    stub.say(profiles.host(profiles.H100, machine.gpus))
+    found = (f"LD_LIBRARY_PATH={build(folder / 'nvml')}", f"{VARIABLE}={stub.path}")
+    flags = (f"--profile={profile}", "--sample.interval=100ms", *tree.flags)
+    with (
+        start_exporter(folder, *flags, prefix=("env", *found)) as server,
+        Watched(server) as exporter,
+        _passing(tree),
+    ):
+        _await_all_tiers(exporter)
+        for _ in range(rounds):
+            loads.append(exporter.load(part_s, 1.0))
+            scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
+        values, families = exposed(exporter.get("/metrics"))
+        rss_bytes = exporter.rss_bytes()
+    return {
+        "machine": machine.name,
+        "cpus": machine.cpus,
+        "gpus": machine.gpus,
+        "values": values,
+        "families": families,
+        "exporter_core_percent": round(100 * median(loads), 3),
+        "scrape_cpu_ms": round(1000 * median(scrapes), 3),
+        "rss_mb": round(rss_bytes / (1 << 20), 1),
+    }
+
+
+@contextmanager
+def _passing(tree: Tree) -> Iterator[None]:
+    """Let time pass on a tree."""
+    ended = Event()
+
+    def pass_on() -> None:
+        while not ended.wait(_INTERVAL_S):
+            tree.advance()
+
+    with ThreadPoolExecutor(1) as beside:
+        passing = beside.submit(pass_on)
+        try:
+            yield
+        finally:
+            ended.set()
+            passing.result()
+
+
+def _intervals(text: str) -> list[str]:
+    """Several sampling intervals; ArgumentTypeError for one that the exporter would not take."""
+    kind = Duration(0.01, 60.0)
+    intervals = text.split(",")
+    for interval in intervals:
+        try:
+            kind.parse(interval)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{interval!r} is not allowed; allowed: {kind.allowed}") from None
+    return intervals
+
+
+def _figures(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    asked = arguments.seconds, arguments.profile, arguments.rounds, folder
+    if arguments.machine:
+        return replay(MACHINES[arguments.machine], *asked)
+    return curve(arguments.intervals, *asked) if arguments.intervals else measure(*asked)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(description="CPU of the exporter next to node_exporter, live.")
@@ -112,9 +213,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.CORE)
     parser.add_argument("--rounds", type=int, default=6, help="the median of so many rounds counts")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument("--intervals", type=_intervals, help="instead: the exporter alone, at these sampling intervals")
+    others.add_argument("--machine", choices=list(MACHINES), help="instead: the exporter on a written tree of such one")
     arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
-        figures = measure(arguments.seconds, arguments.profile, arguments.rounds, Path(folder))
+        figures = _figures(arguments, Path(folder))
     for name, figure in figures.items():
         print(f"{name:<28} {figure:>10}")
     if arguments.json:

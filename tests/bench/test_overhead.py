@@ -55,3 +55,25 @@ def test_short_run_ends_with_one_line_of_plausible_figures(capsys: pytest.Captur
     assert figures["node_exporter_values"] > 300
     assert 0 < figures["exporter_core_percent"] < figures["node_exporter_core_percent"] < 100 * (os.cpu_count() or 1)
     assert figures["ratio_per_value"] > 1
+
+
+def test_curve_has_a_share_for_each_interval_and_falls(capsys: pytest.CaptureFixture[str]) -> None:
+    overhead.main(["--seconds=4", "--rounds=1", "--intervals=50ms,1s", "--json"])
+    figures = json.loads(capsys.readouterr().out.strip().rpartition("\n")[2])
+    assert list(figures) == ["core_percent_at_50ms", "core_percent_at_1s"]
+    assert figures["core_percent_at_50ms"] > figures["core_percent_at_1s"] > 0
+
+
+def test_interval_that_the_exporter_would_not_take_is_told_what_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        overhead.main(["--intervals=100ms,fast"])
+    assert "--intervals: 'fast' is not allowed; allowed: a duration such as 100ms" in capsys.readouterr().err
+
+
+def test_written_tree_of_a_large_host_is_measured_with_its_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    overhead.main(["--seconds=2", "--rounds=1", "--machine=amd", "--json"])
+    figures = json.loads(capsys.readouterr().out.strip().rpartition("\n")[2])
+    assert (figures["machine"], figures["cpus"], figures["gpus"]) == ("amd", 192, 8)
+    assert figures["values"] >= 700
+    assert 0 < figures["scrape_cpu_ms"] < 100
+    assert 0 < figures["exporter_core_percent"] < 100
