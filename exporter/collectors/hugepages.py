@@ -11,6 +11,7 @@ from catalog.families import memory
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.numa import NODES_ONLINE
 
 _POOLS = "/sys/devices/system/node/node*/hugepages/hugepages-*kB"
 _STATES = {"nr": "total", "free": "free", "surplus": "surplus"}
@@ -22,8 +23,9 @@ class HugepagesCollector(AttributeCollector):
     name = "hugepages"
     tier = Tier.MEDIUM
     families = (memory.HUGEPAGES,)
-    sources = tuple(f"{_POOLS}/{file}_hugepages" for file in _STATES)
+    sources = (*(f"{_POOLS}/{file}_hugepages" for file in _STATES), NODES_ONLINE)
     absent = "the kernel was built without huge pages"
+    watches = (NODES_ONLINE,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """Pages; the size is labelled as the kernel writes it (2048kB)."""

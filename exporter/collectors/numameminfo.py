@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from catalog.families import memory
 from catalog.family import Tier
-from exporter.numa import NodeCollector
+from exporter.numa import NODES_ONLINE, NodeCollector
 
 _FIELDS = {
     b"MemTotal:": memory.NUMA_TOTAL_BYTES,
@@ -26,7 +26,7 @@ class NumaMeminfoCollector(NodeCollector):
 
     name = "numameminfo"
     tier = Tier.MEDIUM
-    sources = ("/sys/devices/system/node/node*/meminfo",)
+    sources = ("/sys/devices/system/node/node*/meminfo", NODES_ONLINE)
     factor = 1024.0
     fields = _FIELDS
     families = tuple(_FIELDS.values())

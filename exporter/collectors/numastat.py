@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from catalog.families import memory
 from catalog.family import Tier
-from exporter.numa import NodeCollector
+from exporter.numa import NODES_ONLINE, NodeCollector
 
 _FIELDS = {
     b"numa_hit": memory.NUMA_HIT,
@@ -24,6 +24,6 @@ class NumastatCollector(NodeCollector):
 
     name = "numastat"
     tier = Tier.FAST
-    sources = ("/sys/devices/system/node/node*/numastat",)
+    sources = ("/sys/devices/system/node/node*/numastat", NODES_ONLINE)
     fields = _FIELDS
     families = tuple(_FIELDS.values())

@@ -100,6 +100,28 @@ def test_cpu_that_is_plugged_in_begins_a_new_segment_with_series_of_its_own(host
     assert {name: value for name, value in after.items() if name in before} == pytest.approx(before, nan_ok=True)
 
 
+def test_node_of_a_gpus_memory_that_comes_with_its_driver_is_told_as_well(host: Host) -> None:
+    nodes = Path(host.locate("/sys/devices/system/node"))
+    (nodes / "online").write_bytes(b"0\n")
+    running = Running(host)
+    running.tick()
+    before = running.newest()
+    (nodes / "node1").mkdir()
+    for file in ("numastat", "meminfo"):
+        (nodes / "node1" / file).write_bytes((nodes / "node0" / file).read_bytes().replace(b"Node 0", b"Node 1"))
+    (nodes / "online").write_bytes(b"0-1\n")
+    running.tick()
+    after = running.newest()
+    assert running.failing() == []
+    assert [segment.rows for segment in running.segments()] == [TICKS, TICKS]
+    assert [segment.rows for segment in running.segments(Tier.MEDIUM)] == [TICKS, TICKS]
+    fresh = after.keys() - before.keys()
+    assert {name.replace('node="1"', 'node="0"') for name in fresh} == {
+        name for name in before if name.startswith("hostpulse_memory_numa_") and 'node="0"' in name
+    }
+    assert {name: after[name] for name in before} == pytest.approx(before, nan_ok=True)
+
+
 def test_interface_that_vanishes_takes_its_own_series_alone(host: Host) -> None:
     running = Running(host)
     running.tick()
