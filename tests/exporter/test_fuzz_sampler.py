@@ -79,7 +79,8 @@ def _spoilt(original: bytes, chance: random.Random) -> bytes:
 def _can_be_read(engine: Engine) -> None:
     told = list(parse_text(engine.exposition(Format.TEXT).decode()))
     assert told
-    assert list(parse_openmetrics(engine.exposition(Format.OPENMETRICS).decode()))
+    openmetrics = engine.exposition(Format.OPENMETRICS).decode()
+    assert list(parse_openmetrics(openmetrics))  # type: ignore[no-untyped-call]
     origin = samples.Origin("boot", "here", 0.0, 0.0)
     assert samples.encode(engine.since(0.0), origin, frozenset()).startswith(b"HPS1")
     for schema, _ in engine.newest():
