@@ -25,7 +25,7 @@ from catalog.family import Tier
 from exporter.anonymous import Anonymous
 from exporter.ring import Schema, Segment
 
-_LARGEST_BYTES = 4 << 20  # of rows: what one file holds, and what is kept in memory of a tier
+_LARGEST_BYTES = 8 << 20  # of rows: what one file holds, and what is kept in memory of a tier
 _LONGEST_S = 1800.0
 
 

@@ -106,6 +106,12 @@ def test_outage_in_a_recording_is_not_judged_and_no_anomaly(tmp_path: Path) -> N
     assert found.episodes == []
 
 
+def test_recording_that_is_mostly_a_gap_is_not_said_to_be_quiet(tmp_path: Path) -> None:
+    frame = without(synthetic_frame(300.0), 30.0, 299.0)
+    with pytest.raises(ReplayError, match="too few of its windows have samples"):
+        replay(open_recording(as_folder([segments_of(frame)], tmp_path)), settings(), lambda _: False)
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "said"),
     [
