@@ -197,8 +197,8 @@ class Sampler:
         with self._lock:
             began_s, wall_s = self._clock.monotonic(), self._clock.wall()
             due = [track for track in self._here if tick >= track.next_tick and track.due(tick)]
-            done = [*self._slow.collect(), *self._gpu.collect()]
-            for track in chain(due, (track for track, _ in done)):
+            done = self._slow.collect() + self._gpu.collect()
+            for track in due + [track for track, _ in done]:
                 track.pace.ticks += 1
                 track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with what it dates
             takes = [(track, self._take(track, began_s + latest * track.pace.interval_s, wall_s)) for track in due]
@@ -219,10 +219,14 @@ class Sampler:
 
     def _take(self, track: _Track, latest_s: float, wall_s: float) -> list[Any]:
         """What each collector of a tier takes, gaps for those that are later than they may be."""
-        taken = []
+        taken, monotonic = [], self._clock.monotonic
+        before_s = monotonic()
         for slot in track.slots:
             part = slot.take(wall_s)
-            taken.append(part if self._clock.monotonic() <= latest_s else slot.late())
+            now_s = monotonic()
+            slot.take_s = now_s - before_s
+            before_s = now_s
+            taken.append(part if now_s <= latest_s else slot.late())
         return taken
 
     def flush(self) -> None:

@@ -50,9 +50,10 @@ class Slot:
         self.health = context.tally.collectors[kind.name] = Health(kind.tier)
         self._context = context
         self._collector: Collector | None = None
-        self._take: Callable[[], Any] | None = None
-        self._take_s = 0.0
-        self._parses = 0
+        self._take: Callable[[], Any] | None = None  # of one that works and reads in two parts
+        self._parse_part: Callable[[Any], Sequence[float]] | None = None
+        self.take_s = 0.0
+        self._takes = self._parses = 0
         self._parsed: tuple[Any, Sequence[float]] = (None, ())
         self.gap = Reading((), ())
         self._retry_s, self._fold = retry_s, fold
@@ -99,23 +100,29 @@ class Slot:
     def take(self, wall_s: float) -> Any:
         """What a tick has to do: a whole ``Reading``, or what ``finish`` makes one of later where a read has two parts.
 
-        One that does not work is read whole, so that it is known at once when it works again.
+        One that does not work is read whole, so that it is known at once when it works again. Whoever calls it keeps
+        the time that it took in ``take_s``: all that is done here is done cold, a few times a second.
         """
-        health = self.health
-        if self._take is None or health.state is not State.ON:
+        take = self._take
+        if take is None:
             return self.sample(wall_s)
-        started_s = perf_counter()
-        measured = health.reads % self._cpu_every == self._cpu_every // 2
-        started_cpu_s = thread_time() if measured else 0.0
+        self._takes += 1
+        if self._takes % self._cpu_every == 0:
+            return self._measured(take)
         try:
-            taken = self._take()
+            return take()
         except Exception as error:  # noqa: BLE001 - the bulkhead: a collector that breaks must not break the tick
-            taken = Reading(self.series, self._fail(error, started_s))
-        health.reads += 1
-        self._take_s = perf_counter() - started_s
-        if measured:
-            health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
-        return taken
+            return Reading(self.series, self._fail(error, perf_counter()))
+
+    def _measured(self, take: Callable[[], Any]) -> Any:
+        """What is taken, the CPU of it counted for all that were taken since the last time."""
+        started_cpu_s = thread_time()
+        try:
+            return take()
+        except Exception as error:  # noqa: BLE001 - the bulkhead
+            return Reading(self.series, self._fail(error, perf_counter()))
+        finally:
+            self.health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
 
     def late(self) -> Reading:
         """The reading of a tick that came to it too late: its values would not be of the tick's time."""
@@ -125,9 +132,10 @@ class Slot:
 
     def finish(self, taken: Any, wall_s: float) -> Reading:
         """The reading of what was taken at ``wall_s``."""
-        if isinstance(taken, Reading):
+        if type(taken) is Reading:
             return taken
         started_s, health = perf_counter(), self.health
+        health.reads += 1
         self._parses += 1
         measured = self._parses % self._cpu_every == 0
         started_cpu_s = thread_time() if measured else 0.0
@@ -137,19 +145,19 @@ class Slot:
             values = self._fail(error, started_s)
         else:
             health.succeeded_at_s = wall_s
-        health.duration_s = self._take_s + perf_counter() - started_s
+        health.duration_s = self.take_s + perf_counter() - started_s
         if measured:
             health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
-        return Reading(self.series, values)
+        return Reading(self.gap.series, values)
 
     def _parse(self, taken: Any) -> Sequence[float]:
-        collector = self._collector
-        if not isinstance(collector, PartedCollector):
+        collector, parse = self._collector, self._parse_part
+        if collector is None or parse is None:
             return self.gap.values  # it has been closed since
         before, values = self._parsed
         if taken != before:  # on a quiet host most files say for many ticks what they said before
             self._parsed = None, ()
-            values = self._checked(collector, collector.parse(taken))
+            values = self._checked(collector, parse(taken))
             self._parsed = taken, values
         return values
 
@@ -199,7 +207,7 @@ class Slot:
         self.close()
         self._rebuild_at_s = now_s + self._retry_s
         self._collector = collector = self._fold(self.kind(self._context))
-        self._take = collector.take if isinstance(collector, PartedCollector) else None
+        self._parse_part = collector.parse if isinstance(collector, PartedCollector) else None
         self._rebuild_at_s = inf
         self._lay_out(collector)
         return collector
@@ -224,6 +232,7 @@ class Slot:
         if self.off and isinstance(error, Unavailable):
             return self.gap.values
         health.errors[_kind_of(error)] += 1
+        self._take = None
         if health.state is not State.FAILING:
             health.state = State.FAILING
             _LOG.warning("collector %s fails: %s", self.name, health.reason)
@@ -234,7 +243,9 @@ class Slot:
     def _recover(self) -> None:
         if self.health.reads:
             _LOG.info("collector %s works again", self.name)
-        note = self._collector.note if self._collector is not None else ""
+        collector = self._collector
+        self._take = collector.take if isinstance(collector, PartedCollector) else None
+        note = collector.note if collector is not None else ""
         self.health.state, self.health.reason = State.ON, "; ".join(filter(None, (self._moved, note)))
         self._rebuild_at_s = inf
 
@@ -275,7 +286,7 @@ class Slot:
         """Give back what the collector holds."""
         if self._collector is not None:
             self._collector.close()
-            self._collector = self._take = None
+            self._collector = self._take = self._parse_part = None
 
 
 def _kind_of(error: Exception) -> str:

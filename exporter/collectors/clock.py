@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from catalog.families import exporter as own
 from catalog.family import Tier
-from exporter.collector import Collector, Context
+from exporter.collector import Context, PartedCollector
 
 
-class ClockCollector(Collector):
+class ClockCollector(PartedCollector):
     """Fast, as each row of the fast tier needs its own time."""
 
     name = "clock"
@@ -20,6 +20,10 @@ class ClockCollector(Collector):
         self._paces = [context.tally.paces[tier] for tier in tiers]
         self.series = tuple(map(own.SAMPLE_TIMESTAMP_SECONDS, tiers))
 
-    def read(self) -> list[float]:
+    def take(self) -> list[float]:
         """Seconds since the epoch; NaN before a tier's first sample."""
         return [pace.sampled_at_s for pace in self._paces]
+
+    def parse(self, taken: list[float]) -> list[float]:
+        """The same."""
+        return taken
