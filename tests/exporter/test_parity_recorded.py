@@ -36,7 +36,7 @@ def test_each_difference_that_is_explained_is_there(both: Told) -> None:
 
 
 def test_enough_of_the_tree_was_compared(both: Told) -> None:
-    same = both.theirs.keys() & both.before.keys()
-    families, there = {series.name for series in same}, {series.name for series in same if both.before[series]}
+    same = both.theirs.keys() & both.ours.keys()
+    families, there = {series.name for series in same}, {series.name for series in same if both.ours[series]}
     print(f"{len(families)} families, {len(there)} of them not zero, {len(same)} series")
     assert (len(families), len(there), len(same)) >= (100, 80, 250)
