@@ -75,7 +75,7 @@ def _answer(path: Path) -> Recording:
         header.instance,
         min(segment.interval_s for segment in header.segments),
         (min(first_s for first_s, _ in ends_s), max(last_s for _, last_s in ends_s)),
-        {tier: _in_order(iter(parts), path) for tier, parts in lanes.items()},
+        {tier: _in_order((path, part) for part in parts) for tier, parts in lanes.items()},
     )
 
 
@@ -92,7 +92,7 @@ def _folder(directory: Path) -> Recording:
         directory.resolve().name,
         min(float(schema["interval_s"]) for schema in about["schemas"].values()),
         (min(first_s for first_s, _ in ends_s), max(last_s for _, last_s in ends_s)),
-        {tier: _in_order(_read(paths, known), directory) for tier, paths in files.items()},
+        {tier: _in_order(_read(paths, known)) for tier, paths in files.items()},
     )
 
 
@@ -121,21 +121,21 @@ def _check_version(path: Path, version: object) -> None:
         raise RecordingError(f"{path}: is of version {version}, this program reads {recording.VERSION}")
 
 
-def _read(paths: list[Path], known: dict[tuple[str, ...], Columns]) -> Iterator[Rows]:
-    """All rows of one tier. Equal columns are the same object, by which they are told apart later."""
+def _read(paths: list[Path], known: dict[tuple[str, ...], Columns]) -> Iterator[tuple[Path, Rows]]:
+    """All rows of one tier, each part with its file. Equal columns are the same object, by which they are known."""
     for path in paths:
         file = _Parquet(path)
         columns = known.setdefault(file.names, file.columns)
         for table in file.tables():
-            yield Rows(columns, table[:, 0], table[:, 1:])
+            yield path, Rows(columns, table[:, 0], table[:, 1:])
 
 
-def _in_order(lane: Iterator[Rows], origin: Path) -> Iterator[Rows]:
-    """The same rows, checked: each is later than the one before it."""
+def _in_order(lane: Iterator[tuple[Path, Rows]]) -> Iterator[Rows]:
+    """The rows, checked: each is later than the one before it."""
     newest_s = -np.inf
-    for rows in lane:
+    for path, rows in lane:
         if not (np.diff(rows.times_s, prepend=newest_s) > 0).all():
-            raise RecordingError(f"{origin}: times do not increase near {rows.times_s[0]:.3f}")
+            raise RecordingError(f"{path}: is damaged: times do not increase near {rows.times_s[0]:.3f}")
         newest_s = rows.times_s[-1]
         yield rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict
 from hashlib import blake2s
 from typing import Any
@@ -55,12 +56,12 @@ def _constants(settings: Settings, measured: Host) -> Iterator[Series]:
         if kind.tier is not Tier.STATIC or name in settings.disabled:
             continue
         try:
-            collector = kind(Context(measured, Profile.FULL))
-            collector.read()
+            with closing(kind(Context(measured, Profile.FULL))) as collector:
+                collector.read()
+                series = collector.series
         except (Unavailable, OSError, ValueError):
             continue  # the host has none of it, or the state of the collector says what is wrong
-        yield from collector.series
-        collector.close()
+        yield from series
 
 
 def _summary(infos: Infos) -> dict[str, Any]:

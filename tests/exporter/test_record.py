@@ -24,8 +24,13 @@ from catalog.family import Tier
 from catalog.series import Series
 from exporter import parquet
 from exporter.anonymous import Anonymous
+from exporter.engine import Engine
+from exporter.facts import facts
+from exporter.host import Host
 from exporter.parquet import Folder, FullError
 from exporter.ring import Schema, Segment
+from exporter.settings import Settings
+from tests.nvml import Stub, profiles
 from tests.servers import wait_until
 from tests.tree import ROOT
 
@@ -126,6 +131,16 @@ def test_what_tells_one_host_from_another_is_replaced(tmp_path: Path) -> None:
     assert shown.series(named) == host.INFO("host", "6.1", "Debian", "vendor", "product", "1.2", "")
     made = Series("hostpulse_test_info", (("serial", "S1234"), ("address", "52:54:00:12:34:56"), ("ip", "10.1.2.3")))
     assert shown.series(made).labels == (("serial", "serial-1"), ("address", "02:00:00:00:00:01"), ("ip", "198.18.0.1"))
+
+
+def test_gpus_are_named_but_nobody_learns_which_they_are(stub: Stub) -> None:
+    stub.say(profiles.host(profiles.H100, 2))
+    said = facts(Settings(), Engine(Settings(), {}), Host(), Anonymous())
+    assert said["host"]["gpus"] == [profiles.H100["name"]] * 2
+    first, second = said["infos"]["hostpulse_gpu_info"]
+    assert first["uuid"].startswith("serial-")
+    assert first["uuid"] != second["uuid"]
+    assert "GPU-" not in json.dumps(said["infos"])
 
 
 def run(*arguments: str, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:

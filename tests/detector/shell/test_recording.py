@@ -152,7 +152,10 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: _say(folder, schemas={}), r"recording\.json: is damaged"),
     (lambda folder: _rewrite(folder, _newer), r"fast-000001\.parquet: is of version 2, this program reads 1"),
     (lambda folder: _rewrite(folder, lambda table: table.drop_columns(["time_s"])), "its first column is 'hostpulse_"),
-    (lambda folder: _rewrite(folder, lambda table: table.take([2, 1, 0])), "folder: times do not increase near"),
+    (
+        lambda folder: _rewrite(folder, lambda table: table.take([2, 1, 0])),
+        r"fast-000001\.parquet: is damaged: times do not increase near",
+    ),
     (lambda folder: _rewrite(folder, lambda table: table.slice(0, 0)), "holds no rows"),
 ]
 
