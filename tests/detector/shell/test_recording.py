@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -177,6 +178,13 @@ def test_file_that_is_no_answer_is_named(body: bytes, said: str, tmp_path: Path)
         open_recording(tmp_path / "file")
     with pytest.raises(RecordingError, match="nothing: No such file"):
         open_recording(tmp_path / "nothing")
+
+
+def test_missing_package_is_named_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _folder(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(RecordingError, match=r"needs pyarrow: install hostpulse\[recording\]"):
+        open_recording(folder)
 
 
 def test_half_written_file_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
