@@ -89,7 +89,7 @@ class Store:
         }
         body = io.BytesIO()
         text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
-        np.savez(body, allow_pickle=False, **{_HEADER: text, **arrays})
+        np.savez_compressed(body, allow_pickle=False, **{_HEADER: text, **arrays})
         name = _stem(host)
         final = self._directory / f"{name}.{round(end_s * 1000):015d}.npz"
         _write(final, body.getbuffer())

@@ -32,8 +32,8 @@ def fill(store: Store, end_s: float = 1000.0, host: Host = HOST, size: float = 1
 
 def size_of(store: Store, host: Host = HOST, config: str = "c") -> float | None:
     """What ``fill`` was given for the newest state there is."""
-    saved = store.load(host, config, restore)
-    return None if saved is None else float(saved.state[1]["x"][1])
+    saved = store.load(host, config, lambda _, arrays: float(arrays["x"][1]))
+    return None if saved is None else saved.state
 
 
 def only_file(folder: Path) -> Path:
@@ -113,11 +113,11 @@ def spoil_middle(file: Path) -> None:
 
 
 def spoil_format(file: Path) -> None:
-    body = file.read_bytes()
-    assert b'"format": 1' in body
     with np.load(file) as bundle:
         arrays = {name: bundle[name] for name in bundle.files}
-    text = arrays["header.json"].tobytes().replace(b'"format": 1', b'"format": 9')
+    text = arrays["header.json"].tobytes()
+    assert b'"format": 1' in text
+    text = text.replace(b'"format": 1', b'"format": 9')
     with file.open("wb") as stream:
         np.savez(stream, **{**arrays, "header.json": np.frombuffer(text, dtype=np.uint8)})
 
