@@ -17,6 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from catalog import recording
+from catalog.family import Tier
 from exporter.anonymous import Anonymous
 from exporter.engine import Engine, host_of
 from exporter.facts import facts
@@ -27,7 +28,8 @@ from exporter.settings import Settings, SettingsError
 if TYPE_CHECKING:
     from exporter.parquet import Folder
 
-_FIRST_SAVE_S, _SAVE_S = 1.0, 10.0  # what a program that is killed loses at most; at first less is there to lose
+_TAKE_S = 1.0
+_SAVE_S = 10.0  # what a program that is killed loses at most
 _LEAST_RING_S = 6 * _SAVE_S
 _STOP_S = 1.0
 _NOTABLE_STEP_S = 0.001
@@ -99,7 +101,7 @@ def record(settings: Settings, order: Wanted) -> int:
     about = facts(settings, engine, host_of(settings), anonymous)
     try:
         folder = Folder(order.directory, order.max_bytes, about, anonymous)
-        return _Recorder(engine, folder).run(order.duration_s)
+        return Recorder(engine, folder).run(order.duration_s)
     except FullError:
         _LOG.warning("ended: the recording would take more than --max-size; what came before is in %s", order.directory)
         return 0
@@ -124,7 +126,7 @@ def _make_empty(directory: Path) -> None:
         raise SettingsError(f"--out={directory}: {error.strerror}; allowed: a folder that can be written") from None
 
 
-class _Recorder:
+class Recorder:
     """Takes from an engine's ring what is new, and has it written."""
 
     def __init__(self, engine: Engine, folder: Folder) -> None:
@@ -133,37 +135,54 @@ class _Recorder:
         self._newest_s = -inf
         self._clock: list[dict[str, float]] = []
 
+    @property
+    def lost(self) -> int:
+        """After ``take``: rows that the ring had let go before that."""
+        paces = self._engine.tally.paces.items()
+        return sum(pace.ticks for tier, pace in paces if tier is not Tier.STATIC) - self._folder.rows.total()
+
     def run(self, duration_s: float) -> int:
         """Record for so long, or until a signal."""
         sampling = Thread(target=self._engine.sampler.run, name="sampler", daemon=True)
         sampling.start()
-        end_s, pause_s = monotonic() + duration_s, _FIRST_SAVE_S
+        begun_s = saved_s = monotonic()
         _LOG.info("recording; Ctrl-C ends it")
-        while not _told_to_end(min(end_s - monotonic(), pause_s)) and monotonic() < end_s and sampling.is_alive():
-            self._take()
-            pause_s = min(2 * pause_s, _SAVE_S)
+        while not _told_to_end(min(begun_s + duration_s - monotonic(), _TAKE_S)) and sampling.is_alive():
+            now_s = monotonic()
+            if now_s >= begun_s + duration_s:
+                break
+            self.take()
+            if now_s - saved_s >= min(_SAVE_S, saved_s - begun_s):  # ever less often, as there is ever more to lose
+                self._save()
+                saved_s = now_s
         broken = not sampling.is_alive()
         self._engine.sampler.stop()
         sampling.join(_STOP_S)
-        self._take()
-        rows = ", ".join(f"{count} {tier}" for tier, count in self._folder.rows.items())
-        size, files = f"{self._folder.size_bytes / (1 << 20):.1f} MiB", self._folder.files
-        _LOG.info("recorded %s rows in %d files, %s", rows, files, size)
-        if broken:
-            _LOG.error("the sampler has ended unexpectedly")
+        self.take()
+        self._save()
+        self._report(broken=broken)
         return int(broken)
 
-    def _take(self) -> None:
+    def take(self) -> None:
+        """Take all rows that are new. Raises OSError and FullError."""
         segments = self._engine.since(self._newest_s)
         self._folder.add(segments)
         newest = (segment.pieces[-1][-segment.schema.width] for segment in segments)
         self._newest_s = max(newest, default=self._newest_s)
-        self._note_clock()
-        self._folder.save(clock=self._clock)
 
-    def _note_clock(self) -> None:
-        """How far the wall clock has come away from the steady one, whenever that changes."""
+    def _save(self) -> None:
+        """Write what was taken, and how far the wall clock has come away from the steady one where that has changed."""
         now_s = self._engine.clock.now()
         ahead_s = self._engine.clock.wall() - now_s
         if not self._clock or abs(ahead_s - self._clock[-1]["wall_offset_s"]) > _NOTABLE_STEP_S:
             self._clock.append({"time_s": now_s, "wall_offset_s": ahead_s})
+        self._folder.save(clock=self._clock)
+
+    def _report(self, *, broken: bool) -> None:
+        folder = self._folder
+        rows = ", ".join(f"{count} {tier}" for tier, count in folder.rows.items())
+        _LOG.info("recorded %s rows in %d files, %.1f MiB", rows, folder.files, folder.size_bytes / (1 << 20))
+        if self.lost:
+            _LOG.warning("%d rows are missing: they were not written within --ring.duration and --ring.size", self.lost)
+        if broken:
+            _LOG.error("the sampler has ended unexpectedly")
