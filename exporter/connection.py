@@ -30,13 +30,18 @@ class Connection:
     ``timeout_s`` bounds waits for a request, for its body, and for the client to take the answer.
     """
 
+    _watcher: asyncio.TimerHandle
+
     def __init__(self, stream: IOStream, answer: Answer, timeout_s: float) -> None:
         self._stream, self._answer, self._timeout_s = stream, answer, timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._ends_s = self._loop.time() + timeout_s
         self._heard = b""
         self._request: HTTPServerRequest | None = None
 
     async def serve(self) -> None:
         """Answer requests until the client leaves, is too slow or asks for something malformed."""
+        self._watch()
         try:
             while await self._exchange():
                 pass
@@ -44,6 +49,16 @@ class Connection:
             await self._within(self._stream.write(_MALFORMED))
         except StreamClosedError:
             return
+        finally:
+            self._watcher.cancel()
+
+    def _watch(self) -> None:
+        """Close the connection once a wait has taken too long: one timer, whatever is waited for."""
+        left_s = self._ends_s - self._loop.time()
+        if left_s > 0.0:
+            self._watcher = self._loop.call_later(left_s, self._watch)
+        else:
+            self._stream.close()
 
     async def _exchange(self) -> bool:
         """Take a request and answer it; whether another may follow."""
@@ -57,16 +72,10 @@ class Connection:
         await self._within(self._stream.write(self._answer(request, stays)))
         return stays
 
-    async def _within(self, wait: Awaitable[T]) -> T:
-        """What is waited for, unless it takes too long: then the connection is closed and StreamClosedError raised."""
-        future = asyncio.ensure_future(wait)
-        if future.done():
-            return future.result()
-        timer = asyncio.get_running_loop().call_later(self._timeout_s, self._stream.close)
-        try:
-            return await future
-        finally:
-            timer.cancel()
+    def _within(self, wait: Awaitable[T]) -> Awaitable[T]:
+        """What is waited for. If that takes too long the connection is closed and StreamClosedError raised."""
+        self._ends_s = self._loop.time() + self._timeout_s
+        return wait
 
 
 def understood(heard: bytes) -> HTTPServerRequest:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from itertools import chain, compress
 from operator import itemgetter, ne
 
@@ -26,6 +27,7 @@ class Format(Enum):
     OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
+@lru_cache(maxsize=64)
 def accepted(accept: str) -> Format:
     """The format that an Accept header prefers; text where it says nothing that we have.
 
