@@ -40,7 +40,13 @@ def plans(days: float, days_per_host: float, interval_s: float, seed: int) -> li
 def table(name: str, found: Figures) -> str:
     """The figures of one interval for people."""
     quiet = {"all": found, "calibrated": found["calibrated"], **found["profiles"]}
-    return "\n".join([*_rows(name, _QUIET, quiet), *_rows("  put in", _FOUND, found["found"])])
+    detected = {profile: row["detected"] for profile, row in found["profiles"].items()}
+    parts = [
+        (name, _QUIET, quiet),
+        ("  put in", _FOUND, found["found"]),
+        ("  detected", list(found["found"]), detected),
+    ]
+    return "\n".join(line for part in parts for line in _rows(*part))
 
 
 def _rows(title: str, columns: Sequence[str], rows: Figures) -> list[str]:

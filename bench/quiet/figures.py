@@ -35,8 +35,9 @@ def figures(lives: Sequence[Life]) -> Figures:
         **_quiet(lives, judged),
         "calibrated": _quiet(lives, (Phase.CALIBRATED,)),
         "profiles": {
-            name: _quiet([life for life in lives if life.profile == name], judged)
+            name: _quiet(own, judged) | {"detected": _detected(own)}
             for name in dict.fromkeys(life.profile for life in lives)
+            for own in ([life for life in lives if life.profile == name],)
         },
         "fits": sum(life.fits for life in lives),
         "rebaselines": sum(life.rebaselines for life in lives),
@@ -73,6 +74,12 @@ def _power(found: Sequence[Found]) -> Figures:
             delays_s = [each.delay_s for each in of_kind if each.subsystem == name]
             result[kind][name] = _share(sum(not math.isnan(delay_s) for delay_s in delays_s), len(delays_s))
     return result
+
+
+def _detected(lives: Sequence[Life]) -> Figures:
+    """The share that was detected, by kind of fault."""
+    rows = _power([found for life in lives for found in life.found])
+    return {kind: row["detected"] for kind, row in rows.items()}
 
 
 def _share(part: int, of: int) -> float:

@@ -72,6 +72,7 @@ def test_what_was_found_is_told_by_kind_and_subsystem() -> None:
     assert found["detected"] == pytest.approx(2 / 3)
     assert (found["cpu"], found["memory"]) == (1.0, 0.5)
     assert math.isnan(found["network"])
+    assert figures([life])["profiles"]["idle"]["detected"]["shift_8"] == found["detected"]
 
 
 def test_days_are_shared_out_among_hosts_of_every_profile() -> None:
