@@ -122,6 +122,23 @@ def test_node_of_a_gpus_memory_that_comes_with_its_driver_is_told_as_well(host: 
     assert {name: after[name] for name in before} == pytest.approx(before, nan_ok=True)
 
 
+def test_cpu_that_is_taken_out_again_takes_its_own_series_alone(host: Host) -> None:
+    paths = ("/proc/stat", "/proc/softirqs", "/proc/net/softnet_stat", "/sys/devices/system/cpu/present")
+    two_cpus = {Path(host.locate(path)): host.read(path) for path in paths}
+    running = Running(host)
+    running.tick()
+    before = running.newest()
+    _plug_in_a_cpu(host)
+    running.tick()
+    for place, contents in two_cpus.items():
+        place.write_bytes(contents)
+    running.tick()
+    first, _, last = running.segments()
+    assert running.failing() == []
+    assert (last.rows, last.schema.names) == (TICKS, first.schema.names)
+    assert running.newest() == pytest.approx(before, nan_ok=True)
+
+
 def test_interface_that_vanishes_takes_its_own_series_alone(host: Host) -> None:
     running = Running(host)
     running.tick()
