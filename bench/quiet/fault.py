@@ -13,7 +13,7 @@ from catalog.family import Subsystem
 from detector.frame import Floats
 from tests.detector.synthetic import FAULTY, fault_of
 
-SHIFTS = (2.0, 4.0, 8.0)
+SHIFTS = (0.0, 2.0, 4.0, 8.0)  # by none: what is found of that is found by chance
 SHIFTED = 6
 DISTINCT = "distinct"
 _SHIFTABLE = tuple(subsystem for subsystem in Subsystem if str(subsystem) in FAULTY)

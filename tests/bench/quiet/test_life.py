@@ -30,7 +30,7 @@ def test_host_is_learned_then_calibrated_as_it_is_shipped() -> None:
 def test_distinct_faults_are_put_into_a_calibrated_host_and_found() -> None:
     found = _lived().found
     assert found
-    assert {each.kind for each in found} <= {"shift_2", "shift_4", "shift_8", "distinct"}
+    assert {each.kind for each in found} <= {"shift_0", "shift_2", "shift_4", "shift_8", "distinct"}
     assert all(math.isnan(each.delay_s) or 0 < each.delay_s <= 600 for each in found)
 
 
