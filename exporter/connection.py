@@ -16,7 +16,7 @@ from tornado.iostream import IOStream, StreamClosedError
 
 MAX_HEADER_BYTES = 16 << 10
 _MAX_BODY_BYTES = 16 << 10
-_HEADER_END = b"\r\n\r\n"
+HEADER_END = b"\r\n\r\n"
 _LENGTH = re.compile(r"\d{1,9}")
 _MALFORMED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -43,14 +43,18 @@ class Connection:
         """Answer requests until the client leaves, is too slow or asks for something malformed."""
         self._watch()
         try:
-            while await self._exchange():
-                pass
-        except HTTPInputError:
-            await self._within(self._stream.write(_MALFORMED))
+            await self._converse()
         except StreamClosedError:
             return
         finally:
             self._watcher.cancel()
+
+    async def _converse(self) -> None:
+        try:
+            while await self._exchange():
+                pass
+        except HTTPInputError:
+            await self._within(self._stream.write(_MALFORMED))
 
     def _watch(self) -> None:
         """Close the connection once a wait has taken too long: one timer, whatever is waited for."""
@@ -62,7 +66,7 @@ class Connection:
 
     async def _exchange(self) -> bool:
         """Take a request and answer it; whether another may follow."""
-        heard = await self._within(self._stream.read_until(_HEADER_END, max_bytes=MAX_HEADER_BYTES))
+        heard = await self._within(self._stream.read_until(HEADER_END, max_bytes=MAX_HEADER_BYTES))
         if heard != self._heard or self._request is None:
             self._heard, self._request = heard, understood(heard)
         request = self._request

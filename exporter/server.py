@@ -9,14 +9,13 @@ import asyncio
 import gzip
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from http import HTTPStatus
 
 from tornado.httputil import HTTPServerRequest
-from tornado.iostream import IOStream
+from tornado.iostream import IOStream, StreamClosedError
 from tornado.tcpserver import TCPServer
 
-from exporter.connection import MAX_HEADER_BYTES, Connection
+from exporter.connection import HEADER_END, MAX_HEADER_BYTES, Connection
 
 _TEXT = "text/plain; charset=utf-8"
 _MAX_READ_BYTES = 64 << 10
@@ -60,12 +59,11 @@ class Server(TCPServer):
         del address
         if len(self._open) < self._max_connections:
             self._open.add(stream)
-            stream.set_close_callback(partial(self._open.discard, stream))
             return self._serve(stream)
         if self._refused < self._max_connections:
-            self._refuse(stream)
-        else:
-            stream.close()
+            self._refused += 1
+            return self._refuse(stream)
+        stream.close()
         return None
 
     async def _serve(self, stream: IOStream) -> None:
@@ -73,29 +71,25 @@ class Server(TCPServer):
             await Connection(stream, self._answer, self._timeout_s).serve()
         finally:
             stream.close()
+            self._open.discard(stream)
 
     async def close_all_connections(self) -> None:
         """Close what is open."""
         for stream in [*self._open]:
             stream.close()
 
-    def _refuse(self, stream: IOStream) -> None:
+    async def _refuse(self, stream: IOStream) -> None:
         """Say no, and close once the request is in: closing before that resets the connection, and the no is lost."""
-        self._refused += 1
-        stream.set_close_callback(self._refusal_ended)
-        stream.write(_BUSY)
         timer = asyncio.get_running_loop().call_later(_REFUSAL_S, stream.close)
-
-        def end(read: asyncio.Future[bytes]) -> None:
-            if not read.cancelled():
-                read.exception()  # one that nobody has looked at would be logged
+        try:
+            await stream.write(_BUSY)
+            await stream.read_until(HEADER_END, max_bytes=MAX_HEADER_BYTES)
+        except StreamClosedError:
+            return
+        finally:
             timer.cancel()
             stream.close()
-
-        asyncio.ensure_future(stream.read_until(b"\r\n\r\n", max_bytes=MAX_HEADER_BYTES)).add_done_callback(end)
-
-    def _refusal_ended(self) -> None:
-        self._refused -= 1
+            self._refused -= 1
 
     def _answer(self, request: HTTPServerRequest, stays_open: bool) -> bytes:
         response = self._respond(request)

@@ -4,14 +4,18 @@ import asyncio
 import contextlib
 import gzip
 import socket
+import struct
 import threading
 from collections.abc import Iterator, Mapping
 
 import pytest
 import requests
-from tornado.httputil import HTTPServerRequest
+from hypothesis import given
+from hypothesis import strategies as st
+from tornado.httputil import HTTPInputError, HTTPServerRequest
 from tornado.netutil import bind_sockets
 
+from exporter.connection import understood
 from exporter.server import BadRequestError, Page, Response, Server
 from tests.servers.process import wait_until
 
@@ -189,6 +193,33 @@ def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
         held[0].close()
         request = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
         assert wait_until(lambda: b"hello" in _raw(address, request), _LIMIT_S, "a place is free again")
+
+
+@given(st.binary(max_size=200) | st.text("GET /?=&%[]:; \r\nHTTP/1.0Host", max_size=80).map(str.encode))
+def test_any_bytes_are_a_request_or_malformed(heard: bytes) -> None:
+    try:
+        request = understood(heard + b"\r\n\r\n")
+    except HTTPInputError:
+        return
+    assert request.method
+    assert request.version in ("HTTP/1.0", "HTTP/1.1")
+
+
+def test_client_that_leaves_after_a_malformed_request_is_nothing_to_log(caplog: pytest.LogCaptureFixture) -> None:
+    reset = struct.pack("ii", 1, 0)  # how long to linger: not at all, so that no answer can be written
+    with _serving(max_connections=20) as address:
+
+        def answered() -> bool:
+            with contextlib.suppress(ConnectionError):  # there are still too many others
+                return b"hello" in _raw(address, b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+            return False
+
+        for _ in range(50):
+            with socket.create_connection(address, _LIMIT_S) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                connection.sendall(b"nonsense\r\n\r\n" * 100)
+        assert wait_until(answered, _LIMIT_S, "a place is free again")
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize(
