@@ -66,7 +66,10 @@ class Connection:
 
     async def _exchange(self) -> bool:
         """Take a request and answer it; whether another may follow."""
-        heard = await self._within(self._stream.read_until(HEADER_END, max_bytes=MAX_HEADER_BYTES))
+        coming = asyncio.ensure_future(self._stream.read_until(HEADER_END, max_bytes=MAX_HEADER_BYTES))
+        if coming.done():  # one of many at once: other connections have their turn first
+            await asyncio.sleep(0)
+        heard = await self._within(coming)
         if heard != self._heard or self._request is None:
             self._heard, self._request = heard, understood(heard)
         request = self._request

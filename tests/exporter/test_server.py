@@ -146,6 +146,26 @@ def test_requests_that_come_together_are_answered_in_order(url: str) -> None:
     assert answer.count(b"hello") == 2
 
 
+def test_client_with_many_requests_at_once_keeps_nobody_waiting() -> None:
+    with _serving() as address, socket.create_connection(address, _LIMIT_S) as greedy, contextlib.ExitStack() as stack:
+        greedy.setblocking(False)
+        flood = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 1000
+
+        def keep_asking() -> None:
+            while not over.wait(0.001):
+                with contextlib.suppress(BlockingIOError):
+                    greedy.send(flood)
+                    greedy.recv(1 << 20)
+
+        over = threading.Event()
+        asking = threading.Thread(target=keep_asking)
+        asking.start()
+        stack.callback(asking.join)
+        stack.callback(over.set)
+        for _ in range(20):
+            assert b"hello" in _raw(address, b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+
+
 @pytest.mark.parametrize(("wish", "stays"), [("", False), ("Connection: Keep-Alive\r\n", True)])
 def test_old_client_keeps_its_connection_only_when_it_asks_to(url: str, wish: str, stays: bool) -> None:
     host, _, port = url.removeprefix("http://").partition(":")
