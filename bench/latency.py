@@ -32,8 +32,10 @@ from catalog.family import Tier
 from detector.detectors.forest import ROWS_PER_TREE, TREES, Forest, excess, summaries
 from detector.features import Features
 from detector.frame import Floats, Frame
+from detector.judge import Judge
+from detector.learning import MOST_MAXIMA, fit
 from detector.model import FUSED
-from detector.pipeline import MOST_MAXIMA, Judge, features_at, fit, step
+from detector.pipeline import features_at, step
 from detector.samples import decode
 from detector.settings import TABLE
 from detector.source import Host

@@ -94,6 +94,12 @@ FROZEN = Output("hostpulse_anomaly_model_frozen", _GAUGE, "Whether learning is f
 LEARNING_PROGRESS = Output(
     "hostpulse_detector_learning_progress_ratio", _GAUGE, "How much of the first baseline is there.", _HOST, Unit.RATIO
 )
+EPISODES = Output(
+    "hostpulse_anomaly_episodes_total",
+    _COUNTER,
+    "Episodes that opened, and those of them that paged: over time the alarm rate, to compare with the budget.",
+    (*_HOST, "severity"),
+)
 REBASELINES = Output(
     "hostpulse_detector_rebaselines_total",
     _COUNTER,

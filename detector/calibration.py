@@ -16,7 +16,7 @@ from detector.frame import Floats
 
 ENOUGH_EXCESSES = 50
 MOST_SHAPE = 0.5
-PROVISIONAL_MARGIN = 1.25
+MARGIN, PAGE_MARGIN = 1.25, 1.5
 LEAST_BOUND = 1.0  # normalised scores: the high end of what single windows usually have is 1.0
 MOST_SCORE = 10.0
 SAMPLE_POINTS = 257
@@ -103,8 +103,8 @@ class Calibration:
         return np.minimum(self.log_p(values) / self._log_alpha(), MOST_SCORE)
 
     def page_score(self) -> float:
-        """The score that the alarm rule must hold at to page; infinity while provisional."""
-        if self.provisional:
+        """The score that the alarm rule must hold at to page; infinity where too little was seen to page on."""
+        if np.isinf(self.page_bound):
             return float("inf")
         return float(self.log_p(np.array([self.page_bound]))[0] / self._log_alpha())
 
@@ -125,25 +125,33 @@ def calibrate(
     maxima: Floats,
     maxima_per_day: float,
     budget: Budget,
-    least_bound: float = LEAST_BOUND,
+    least_bound: float = 0.0,
 ) -> Calibration:
     """Calibrate on held-out values float64[N] of which ``runs`` intp[N] numbers the unbroken stretches.
 
     ``maxima`` float64[M]: largest alarm statistic of each past stretch of time, ``maxima_per_day`` of which make a day;
-    with enough of them the bounds meet the budget, else the bound is provisional and at least ``least_bound``.
+    with enough of them the bounds meet the budget, else the bound is provisional. No bound is below ``least_bound``.
     """
     rows = len(held_out)
     assert rows >= 2, f"cannot calibrate on {rows} windows"
     pareto = rows * 0.05 >= ENOUGH_EXCESSES
     tail = fit_tail(held_out, 0.05 if pareto else 0.1, pareto)
     sample = np.quantile(held_out, np.linspace(0.0, 1.0, SAMPLE_POINTS))
+    least = max(LEAST_BOUND, least_bound, tail.level + tail.scale)
     if len(maxima) * 0.1 >= ENOUGH_EXCESSES:
         extremes = fit_tail(maxima, 0.1, pareto=True)
-        bound = max(LEAST_BOUND, extremes.quantile(min(0.1, budget.warning_per_day / maxima_per_day)))
-        page_bound = max(bound, extremes.quantile(min(0.1, budget.page_per_day / maxima_per_day)))
-        return Calibration(sample, rows, tail, max(bound, tail.level + tail.scale), page_bound, provisional=False)
+        warning, page = (
+            extremes.quantile(min(0.1, per_day / maxima_per_day))
+            for per_day in (budget.warning_per_day, budget.page_per_day)
+        )
+        # A tail of few maxima runs on for ever; what is that far beyond all that was seen is no healthy host's.
+        beyond = MARGIN * float(np.max(maxima))
+        bound = max(least, min(warning, beyond))
+        # Of what is done once a day, less than a day says nothing.
+        page_bound = max(bound, min(page, PAGE_MARGIN * beyond)) if len(maxima) >= maxima_per_day else np.inf
+        return Calibration(sample, rows, tail, bound, page_bound, provisional=False)
     largest = max(worst(held_out, runs, budget), float(np.max(maxima, initial=-np.inf)))
-    bound = max(LEAST_BOUND, least_bound, PROVISIONAL_MARGIN * largest, tail.level + tail.scale)
+    bound = max(least, MARGIN * largest)
     return Calibration(sample, rows, tail, bound, np.inf, provisional=True)
 
 

@@ -25,7 +25,7 @@ from detector.pruning import Groups, correlations, covered, group_by_correlation
 from detector.scaling import Scaler, fit_scaler
 
 FOLDS = 4
-INDEPENDENT_R, DISTINCT_R = 0.5, 0.95
+INDEPENDENT_R, DISTINCT_R = 0.9, 0.95
 MOST_DISTINCT = 200
 FUSED = "fused"
 SEEN_MARGIN = 1.1  # what the model in use has been fitted on does not alarm it

@@ -5,85 +5,25 @@ Frame -> channels -> features -> deviations -> three detectors -> fused score ->
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import ceil
+from dataclasses import replace
 
 import numpy as np
 
 from detector import attribution
-from detector.calibration import Budget, alarm_statistic
-from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S, evaluate
-from detector.episode import MERGE_S, Episode, advance
+from detector.channels import evaluate
+from detector.episode import advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
-from detector.model import FOLDS, FUSED, Judgement, Model, Rating, fit_model, judge, rate
+from detector.judge import Judge
+from detector.learning import alarm_level, learn
+from detector.model import FUSED, Judgement, Model, Rating, judge, rate
 from detector.state import NEVER, HostState, Scored
-from detector.training import FULL_ROWS, MOST_ROWS, Float32s, Training, align
+from detector.training import align
 from detector.verdict import Cause, Phase, Verdict
 
-MAXIMA_PERIOD_S = 60.0
-MOST_MAXIMA = 10_080  # a week of minutes
-BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
 MOST_CAUSES = 8
 RECENT_WINDOWS = 5
-SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
 NEWEST = 2  # windows that are blamed on: by the time of an alarm what came with the onset and went is in none of them
-LEAST_ROWS = 10 * FOLDS
-LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """How to judge; seconds, and alarms per host-day. Scores are means over ``smoothing`` windows."""
-
-    window_s: float = 3.0
-    stride_s: float = 1.0
-    baseline_s: float = 600.0
-    warning_per_day: float = 0.5
-    page_per_day: float = 0.05
-    votes: int = 5
-    of: int = 10
-    refit_s: float = 3600.0
-    freeze_limit_s: float = 1800.0
-    merge_s: float = MERGE_S
-    smoothing: int = 1
-
-    def __post_init__(self) -> None:
-        assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
-        assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
-        assert self.least_rows <= MOST_ROWS, f"{self.window_s} s every {self.stride_s} s overlap too much"
-        assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
-
-    @property
-    def lookback_s(self) -> float:
-        """How much of the past a frame must hold: the window and the longest time that a value is held."""
-        return self.window_s + HOLD_INTERVALS * max(*TIER_INTERVAL_S.values(), self.stride_s)
-
-    @property
-    def maxima_period_s(self) -> float:
-        """The stretch of time that gives one largest alarm statistic."""
-        return max(MAXIMA_PERIOD_S, self.stride_s)
-
-    @property
-    def settling_s(self) -> float:
-        """The beginning of the first baseline that is not learned."""
-        return min(LONGEST_SETTLING_S, SETTLING_SHARE * self.baseline_s)
-
-    @property
-    def least_rows(self) -> int:
-        """Windows that a fit needs."""
-        return max(LEAST_ROWS, ceil(LEAST_WINDOW_LENGTHS * self.window_s / self.stride_s))
-
-    @property
-    def sizes_kept(self) -> int:
-        """Windows whose deviations are remembered: an onset's and what came before it, without overlap."""
-        return self.of + ceil(self.window_s / self.stride_s) + BEFORE_KEPT
-
-    @property
-    def budget(self) -> Budget:
-        """The alarm budget."""
-        return Budget(self.warning_per_day, self.page_per_day, self.votes, self.of)
 
 
 def features_at(frame: Frame, ends_s: Floats, judge_by: Judge) -> Features:
@@ -111,7 +51,7 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
         return state, _verdict_without_score(state, end_s, judge_by)
     if window.features != state.features:
         # What waits to be learned has the old columns.
-        state = replace(state, features=window.features, pending=())
+        state = replace(state, features=window.features, pending=(), flagged=())
     if np.isnan(state.baseline_from_s):
         state = replace(state, baseline_from_s=end_s)
     if state.model is None:
@@ -124,51 +64,8 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     rating = rate(model, normalised[None, :])
     state = _remember(state, judgement, rating, end_s, judge_by)
     state = _episode(state, model, end_s, judge_by)
-    state = _learn(state, end_s, x, window.names, judge_by)
+    state = learn(state, end_s, x, window.names, judge_by)
     return state, _verdict(state, model, judgement, rating, window, judge_by)
-
-
-def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
-    """Whether a fit is due: after the first baseline, at each doubling of it, then every ``refit_s``."""
-    if state.training.rows < judge_by.least_rows or np.isnan(state.baseline_from_s):
-        return False
-    span_s = end_s - state.baseline_from_s
-    if state.model is None or state.rebaselining:
-        return span_s >= judge_by.baseline_s
-    if state.episode.open:
-        return False
-    doubled = state.training.rows >= min(2 * state.model.rows, FULL_ROWS)
-    return end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
-
-
-def _growing(state: HostState) -> bool:
-    """Whether the model in use, if any, saw clearly less than the training memory can hold."""
-    return state.model is None or state.model.rows < FULL_ROWS
-
-
-def fit(state: HostState, judge_by: Judge) -> HostState:
-    """The state with a model of all that was learned so far; takes about a second."""
-    ends_s, x, names = state.training.table()
-    x = align(x, names, tuple(str(feature) for feature in state.features))
-    # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
-    maxima = np.empty(0) if _growing(state) else state.maxima
-    per_day = 86400.0 / judge_by.maxima_period_s
-    model = fit_model(
-        ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget, judge_by.smoothing
-    )
-    state = replace(
-        state,
-        model=model,
-        maxima=maxima,
-        fits=state.fits + 1,
-        fitted_s=state.last_end_s,
-        normalised=(),
-        sizes=(),
-        before=None,
-    )
-    if state.rebaselining:
-        state = replace(state, rebaselining=False, episode=Episode(), scores=(), pending=())
-    return state
 
 
 def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge) -> HostState:
@@ -208,11 +105,6 @@ def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
     return replace(state, scores=(*(item for item in state.scores if item.end_s > since_s), newest))
 
 
-def alarm_level(scores: Sequence[float], judge_by: Judge) -> float:
-    """The alarm statistic of the newest windows."""
-    return float(alarm_statistic(np.array(scores), judge_by.votes, judge_by.of)[-1])
-
-
 def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> HostState:
     """The state with its episode advanced by the newest window."""
     level = alarm_level([scored.score for scored in state.scores], judge_by)
@@ -225,45 +117,12 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
         subsystem = attribution.leading(_shares(model, _evidence(model, during, before)))
     page_level = model.fused.page_score()
     episode = advance(state.episode, level, page_level, end_s, onset_s, subsystem, judge_by.merge_s)
-    return replace(state, episode=episode)
-
-
-def _learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], judge_by: Judge) -> HostState:
-    """The state after learning from a window, or from none while an episode is open or just over."""
-    episode = state.episode
-    if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
-        return replace(
-            state,
-            training=Training(),
-            pending=(),
-            maxima=np.empty(0),
-            rebaselining=True,
-            rebaselines=state.rebaselines + 1,
-            baseline_from_s=end_s,
-        )
-    if state.rebaselining:
-        return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
-    if episode.open or end_s - episode.closed_s <= judge_by.merge_s:
-        return replace(state, pending=())
-    level = alarm_level([scored.fused for scored in state.scores], judge_by)
-    state = _count_minute(state, end_s, level, judge_by.maxima_period_s)
-    pending = (*state.pending, (end_s, x))
-    training = state.training
-    if len(pending) > judge_by.of:
-        training = training.add(*pending[0], names, judge_by.stride_s)
-        pending = pending[1:]
-    return replace(state, training=training, pending=pending)
-
-
-def _count_minute(state: HostState, end_s: float, level: float, period_s: float) -> HostState:
-    """The state with the running minute's largest alarm statistic, the finished minute's kept on the fused scale."""
-    start_s, largest = state.minute
-    if end_s - start_s < period_s:
-        return replace(state, minute=(start_s, max(largest, level)))
-    maxima = state.maxima
-    if np.isfinite(largest) and end_s - start_s < 2 * period_s:
-        maxima = np.append(maxima, largest)[-MOST_MAXIMA:]
-    return replace(state, maxima=maxima, minute=(end_s, level))
+    return replace(
+        state,
+        episode=episode,
+        episodes=state.episodes + (episode.open and episode.onset_s != state.episode.onset_s),
+        pages=state.pages + (episode.page and not state.episode.page),
+    )
 
 
 def size_before(state: HostState, until_s: float) -> Floats:
@@ -312,6 +171,8 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
             subsystem=episode.subsystem if episode.open else "",
             frozen=episode.open and not state.rebaselining,
             progress=1.0,
+            episodes=state.episodes,
+            pages=state.pages,
             rebaselines=state.rebaselines,
             onset_s=episode.onset_s if episode.open else NEVER,
         )

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from threadpoolctl import threadpool_limits
 
-from detector import pipeline, schedule
+from detector import learning, pipeline, schedule
 from detector.buffer import Buffer
 from detector.frame import Frame
-from detector.pipeline import Judge
+from detector.judge import Judge
 from detector.recording import Recording, Rows
 from detector.settings import Settings
 from detector.state import HostState
@@ -138,6 +138,6 @@ def _check_length(recording: Recording, judge: Judge) -> None:
 def _step(feed: Feed, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
     """One window, and the fit that is due after it; the host that was recorded was not disturbed by that."""
     state, verdict = pipeline.step(feed.frame(end_s - judge.lookback_s, end_s), state, end_s, judge)
-    if pipeline.due(state, end_s, judge):
-        state = pipeline.fit(state, judge)
+    if learning.due(state, end_s, judge):
+        state = learning.fit(state, judge)
     return state, verdict

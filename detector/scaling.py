@@ -7,16 +7,19 @@ scores nor never does, and a side that the catalog calls harmless counts as no d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from catalog.signal import Scale, Worse
 from detector.features import Feature
 from detector.frame import Floats
+from detector.high import share_above
 
 MAD_TO_SIGMA = 1.4826
-TAIL_RANGE_TO_SIGMA = 1 / (2 * 1.6449)  # 5th to 95th percentile of a normal distribution
 LEAST_SPREAD = {Scale.LINEAR: 1.0, Scale.RELATIVE: 0.3}  # one floor; a change by about a third
+
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,12 @@ def fit_scaler(x: Floats, features: tuple[Feature, ...]) -> Scaler:
     assert x.shape[1] == len(features), f"{x.shape[1]} columns for {len(features)} features"
     empty = np.isnan(x).all(axis=0)
     known = np.where(empty, 0.0, x)
-    low, median, high = _quantiles(known, (0.05, 0.5, 0.95))
-    (mad,) = _quantiles(np.abs(known - median), (0.5,))
+    (median,) = _quantiles(known, (0.5,))
+    above = share_above(len(x))
+    mad, high = _quantiles(np.abs(known - median), (0.5, 1.0 - above))
     least = np.array([LEAST_SPREAD[feature.channel.scale] for feature in features])
-    # A bursty channel rests at one value most of the time: its MAD is 0, its tail range is not.
-    spread = np.maximum.reduce([MAD_TO_SIGMA * mad, TAIL_RANGE_TO_SIGMA * (high - low), least])
+    # A bursty channel rests at one value most of the time: its MAD is 0, its high end is not.
+    spread = np.maximum.reduce([MAD_TO_SIGMA * mad, high / _NORMAL.inv_cdf(1.0 - above / 2), least])
     return Scaler(median, spread, np.array([_sign(feature) for feature in features]))
 
 

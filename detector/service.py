@@ -17,9 +17,9 @@ from detector import source as sources
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
 from detector.detectors.registry import registered
+from detector.judge import Judge
 from detector.loop import Loop
 from detector.options import Options
-from detector.pipeline import Judge
 from detector.server import Pages, WebServer
 from detector.settings import AUTOMATIC, Settings
 from detector.sink import Context, Sink

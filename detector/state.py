@@ -26,7 +26,7 @@ from detector.pruning import Groups
 from detector.scaling import Scaler
 from detector.training import Block, Float32s, Training
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 NEVER = float("nan")
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -47,14 +47,20 @@ class HostState:
 
     ``normalised``, ``scores`` and ``sizes`` are the newest windows' normalised scores float64[D], fused scores and
     |deviations| float32[F]; ``before`` float64[F] is the mean |deviation| before the open episode's onset; ``pending``
-    are windows that are not trained on until it is sure that no episode began with them; ``maxima`` float64[M] are the
-    largest alarm statistics of past minutes; windows that end in ``disturbed_s`` (from, until] show the detector at
-    work."""
+    are windows that are not trained on until it is sure that no episode began with them; ``flagged`` are the newest
+    windows of the episode that is open or just over, and ``worst`` its largest alarm statistic; ``closed`` are the
+    last day's episodes, when they ended and what was blamed, and a model is ``outdated`` once such were learned;
+    ``maxima`` float64[M] are the largest alarm statistics of past minutes; windows that end in ``disturbed_s``
+    (from, until] show the detector at work; ``episodes`` and ``pages`` count."""
 
     instance: str
     features: tuple[Feature, ...] = ()
     training: Training = field(default_factory=Training)
     pending: tuple[tuple[float, Float32s], ...] = ()
+    flagged: tuple[tuple[float, Float32s], ...] = ()
+    worst: float = -np.inf
+    closed: tuple[tuple[float, str], ...] = ()
+    outdated: bool = False
     model: Model | None = None
     normalised: tuple[tuple[float, Floats], ...] = ()
     scores: tuple[Scored, ...] = ()
@@ -67,6 +73,8 @@ class HostState:
     baseline_from_s: float = NEVER
     rebaselining: bool = False
     rebaselines: int = 0
+    episodes: int = 0
+    pages: int = 0
     fits: int = 0
     fitted_s: float = NEVER
     last_end_s: float = NEVER
@@ -86,9 +94,10 @@ class HostState:
             "baseline_from_s": self.baseline_from_s,
             "rebaselining": self.rebaselining,
             "rebaselines": self.rebaselines,
+            "episodes": self.episodes,
+            "pages": self.pages,
             "fits": self.fits,
             "fitted_s": self.fitted_s,
-            "completed": self.training.completed,
             "blocks": [list(block.names) for block in self.training.blocks],
             "model": None,
         }
@@ -110,7 +119,7 @@ class HostState:
             Block(arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"], tuple(names))
             for number, names in enumerate(header["blocks"])
         )
-        training = Training(blocks=blocks, names=tuple(header["names"]), completed=header["completed"])
+        training = Training(blocks=blocks, names=tuple(header["names"]))
         model = None if header["model"] is None else _model_from_arrays(header["model"], arrays)
         return cls(
             instance=header["instance"],
@@ -121,6 +130,8 @@ class HostState:
             baseline_from_s=header["baseline_from_s"],
             rebaselining=header["rebaselining"],
             rebaselines=header["rebaselines"],
+            episodes=header["episodes"],
+            pages=header["pages"],
             fits=header["fits"],
             fitted_s=header["fitted_s"],
         )
@@ -166,7 +177,8 @@ def _model_to_arrays(model: Model, arrays: Arrays) -> dict[str, Any]:
                 "rows": calibration.rows,
                 "tail": {f.name: getattr(calibration.tail, f.name) for f in fields(Tail)},
                 "bound": calibration.bound,
-                "page_bound": None if calibration.provisional else calibration.page_bound,
+                "page_bound": None if np.isinf(calibration.page_bound) else calibration.page_bound,
+                "provisional": calibration.provisional,
             }
             for name, calibration in model.calibrations.items()
         },
@@ -197,7 +209,7 @@ def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArr
             Tail(**entry["tail"]),
             entry["bound"],
             np.inf if entry["page_bound"] is None else entry["page_bound"],
-            entry["page_bound"] is None,
+            entry["provisional"],
         )
         for name, entry in header["calibrations"].items()
     }

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from catalog import outputs
-from detector import pipeline
+from detector import learning, pipeline
 from detector.background import Background
 from detector.clock import Clock
 from detector.frame import Frame
-from detector.pipeline import Judge
+from detector.judge import Judge
 from detector.state import HostState
 from detector.telemetry import Telemetry
 from detector.verdict import Verdict
@@ -27,8 +27,8 @@ class Judging:
     """The pure functions that the loop drives."""
 
     step: Callable[[Frame, HostState, float, Judge], tuple[HostState, Verdict]] = pipeline.step
-    due: Callable[[HostState, float, Judge], bool] = pipeline.due
-    fit: Callable[[HostState, Judge], HostState] = pipeline.fit
+    due: Callable[[HostState, float, Judge], bool] = learning.due
+    fit: Callable[[HostState, Judge], HostState] = learning.fit
 
 
 class Trainer:

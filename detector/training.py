@@ -1,7 +1,7 @@
 """Training memory: a bounded, unflagged sample of a host's past windows, in blocks that follow each other.
 
-Blocks, not single windows, because calibration needs stretches of time. Up to a day every block has the same
-chance to be kept; after that older ones are forgotten exponentially, so that the baseline follows the host.
+Blocks, not single windows, because calibration needs stretches of time. They cover the last day, or the last ten times
+what they hold, evenly: what happens rarely is among them, and the baseline follows the host.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from detector.frame import Floats
 BLOCK_ROWS = 50
 MOST_BLOCKS = 20
 MOST_ROWS = BLOCK_ROWS * MOST_BLOCKS
-FULL_ROWS = MOST_ROWS * 3 // 4  # blocks that new devices cut short must not make a full memory look like a young one
-HORIZON_S = 86400.0
+MOST_VALUES, MOST_TIMES = 200 * MOST_ROWS, 5  # fewer features: more windows, and so many times more at most
+FULL = 0.75  # blocks that new devices cut short must not make a full memory look like a young one
+HORIZON_S, HORIZON_MEMORIES = 86400.0, 10
 
 Float32s = npt.NDArray[np.float32]
 
@@ -33,17 +34,28 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Completed ``blocks``, the one being filled, and how many were ever completed."""
+    """Completed ``blocks`` and the one being filled."""
 
     blocks: tuple[Block, ...] = ()
     filling: tuple[tuple[float, Float32s], ...] = ()
     names: tuple[str, ...] = ()
-    completed: int = 0
 
     @property
     def rows(self) -> int:
         """Windows held."""
         return sum(len(block.end_s) for block in self.blocks) + len(self.filling)
+
+    @property
+    def most_blocks(self) -> int:
+        """How many blocks are kept of a host with so many known features."""
+        known = int((~np.isnan(self.blocks[-1].x)).any(axis=0).sum()) if self.blocks else MOST_VALUES
+        by_values = MOST_VALUES // (BLOCK_ROWS * max(1, known))
+        return max(MOST_BLOCKS, min(by_values, MOST_TIMES * MOST_BLOCKS))
+
+    @property
+    def full_rows(self) -> int:
+        """From how many windows on the memory counts as full."""
+        return int(FULL * BLOCK_ROWS * self.most_blocks)
 
     def add(self, end_s: float, x: Float32s, names: tuple[str, ...], stride_s: float) -> Training:
         """With one more window; other features start a new block."""
@@ -54,16 +66,14 @@ class Training:
         return state._complete(stride_s) if len(state.filling) >= BLOCK_ROWS else state
 
     def _complete(self, stride_s: float) -> Training:
-        block = _block(self.filling, self.names)
-        count = self.completed + 1
-        blocks = (*self.blocks, block)
-        if len(blocks) > MOST_BLOCKS:
-            # Seeded by the block's own time: replicas that saw the same windows keep the same ones.
-            draw = np.random.default_rng(int(block.end_s[0] * 1000))
-            keep = max(MOST_BLOCKS / count, MOST_ROWS * stride_s / HORIZON_S)
-            victim = int(draw.integers(MOST_BLOCKS)) if draw.random() < keep else MOST_BLOCKS
+        state = replace(self, blocks=(*self.blocks, _block(self.filling, self.names)), filling=())
+        most = state.most_blocks
+        horizon_s = max(HORIZON_S, HORIZON_MEMORIES * most * BLOCK_ROWS * stride_s)
+        blocks = state.blocks
+        while len(blocks) > most:
+            victim = _superfluous(np.array([block.end_s[0] for block in blocks]), horizon_s)
             blocks = blocks[:victim] + blocks[victim + 1 :]
-        return replace(self, blocks=blocks, filling=(), completed=count)
+        return replace(state, blocks=blocks)
 
     def table(self) -> tuple[Floats, Floats, tuple[str, ...]]:
         """All windows in order of time: ends float64[N], features float64[N, F], and the newest names.
@@ -77,6 +87,14 @@ class Training:
         names = blocks[-1].names
         x = np.concatenate([align(block.x.astype(np.float64), block.names, names) for block in blocks])
         return np.concatenate([block.end_s for block in blocks]), x, names
+
+
+def _superfluous(start_s: Floats, horizon_s: float) -> int:
+    """Which of the blocks that began at ``start_s`` float64[N], in order of time, is missed least: one that is too old,
+    or the one whose neighbours are nearest to each other."""
+    if start_s[-1] - start_s[0] > horizon_s:
+        return 0
+    return int(np.argmin(start_s[2:] - start_s[:-2])) + 1
 
 
 def _block(rows: tuple[tuple[float, Float32s], ...], names: tuple[str, ...]) -> Block:

@@ -50,5 +50,7 @@ class Verdict:
     coverage: float = 0.0  # share of the model's features that had data
     frozen: bool = False  # learning is frozen
     progress: float = 0.0  # 0..1, of the first baseline
+    episodes: int = 0  # how many opened since the host is watched
+    pages: int = 0  # how many of them paged
     rebaselines: int = 0  # how often an over-long episode was taken as the new normal
     onset_s: float = float("nan")  # of the open episode

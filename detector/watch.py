@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from detector import schedule
 from detector.frame import Frame
-from detector.pipeline import Judge
+from detector.judge import Judge
 from detector.settings import Settings
 from detector.source import Host, Source
 from detector.state import HostState

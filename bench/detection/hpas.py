@@ -18,7 +18,7 @@ from catalog.signal import Scale
 from detector.channels import Channel, Channels
 from detector.features import Features, extract
 from detector.frame import Floats
-from detector.pipeline import Judge
+from detector.judge import Judge
 
 INTERVAL_S = 1.0
 SETTLING_S = 30.0  # gauges are taken relative to the first seconds of a run, which are not judged

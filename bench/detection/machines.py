@@ -17,8 +17,8 @@ from bench.detection.sets import Declared, Figures, Machine, Options, files, loa
 from bench.detection.vus import period, vus_pr
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.fusion import causal_mean
+from detector.judge import Judge
 from detector.model import FUSED
-from detector.pipeline import Judge
 
 RANDOM = "random"
 LIVE = "live"  # the fused score of the running pipeline, which learns on

@@ -13,8 +13,10 @@ from detector.channels import Channel, Channels
 from detector.features import Features, by_channel, extract
 from detector.frame import Floats
 from detector.fusion import causal_mean
+from detector.judge import Judge
+from detector.learning import due, fit
 from detector.model import FUSED, Model, Parts, judge, rate
-from detector.pipeline import Judge, due, evidence_now, fit, judge_window
+from detector.pipeline import evidence_now, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
 from detector.training import MOST_ROWS, Training

@@ -16,7 +16,8 @@ from bench.quiet.host import DAY_S, HOUR_S, START_S, Profile, Recorder, Signals,
 from bench.quiet.series import lines
 from detector.features import Features
 from detector.frame import Floats, Frame
-from detector.pipeline import disturbed, due, features_at, fit, judge_window
+from detector.learning import due, fit
+from detector.pipeline import disturbed, features_at, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
 from detector.verdict import Phase, Verdict

@@ -110,6 +110,7 @@ def _values(judged: Judged) -> Mapping[Output, Values]:
         outputs.PROVISIONAL: [((), float(verdict.phase is Phase.PROVISIONAL))],
         outputs.AGREEMENT: [((), verdict.agreement)],
         outputs.COVERAGE: [((), verdict.coverage)],
+        outputs.EPISODES: [(("warning",), verdict.episodes), (("page",), verdict.pages)],
         outputs.FROZEN: [((), float(verdict.frozen))],
     }
 

@@ -10,9 +10,10 @@ from scipy import stats
 
 from detector.calibration import (
     LEAST_BOUND,
+    MARGIN,
     MOST_SCORE,
     MOST_SHAPE,
-    PROVISIONAL_MARGIN,
+    PAGE_MARGIN,
     Budget,
     Calibration,
     Tail,
@@ -137,7 +138,7 @@ def test_little_data_gives_a_provisional_bound_above_the_worst_and_never_pages()
     calibration = _calibrate(held_out)
     worst = alarm_statistic(held_out, 5, 10).max()
     assert calibration.provisional
-    assert calibration.bound >= PROVISIONAL_MARGIN * worst
+    assert calibration.bound >= MARGIN * worst
     assert calibration.page_score() == np.inf
 
 
@@ -151,7 +152,23 @@ def test_single_burst_does_not_set_the_bound() -> None:
 def test_sustained_burst_raises_the_bound_above_itself() -> None:
     held_out = 2.0 + _normal(300)
     held_out[100:110] = 50.0
-    assert _calibrate(held_out).bound >= PROVISIONAL_MARGIN * 50.0
+    assert _calibrate(held_out).bound >= MARGIN * 50.0
+
+
+def test_bounds_run_no_further_beyond_what_was_seen_than_a_margin() -> None:
+    maxima = np.random.default_rng(3).pareto(1.2, 1500)  # its tail promises ever more
+    calibration = _calibrate(_normal(1000) / 3, maxima, Budget(0.001, 0.0005, 5, 10))
+    assert calibration.bound == pytest.approx(MARGIN * maxima.max())
+    assert calibration.page_bound == pytest.approx(PAGE_MARGIN * MARGIN * maxima.max())
+
+
+def test_nothing_pages_before_a_day_was_seen() -> None:
+    maxima = np.random.default_rng(3).exponential(1.0, 1440)
+    young, old = _calibrate(_normal(1000) / 3, maxima[1:]), _calibrate(_normal(1000) / 3, maxima)
+    assert not young.provisional
+    assert not old.provisional
+    assert young.page_score() == np.inf
+    assert 1.0 < old.page_score() < np.inf
 
 
 def test_alarm_statistic_does_not_reach_over_a_gap_in_the_baseline() -> None:

@@ -11,9 +11,11 @@ import pytest
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.features import Features
 from detector.frame import Frame
-from detector.pipeline import Judge, disturbed, due, features_at, fit, step
+from detector.judge import Judge
+from detector.learning import due, fit
+from detector.pipeline import disturbed, features_at, step
 from detector.state import HostState
-from detector.training import FULL_ROWS, MOST_ROWS, Training
+from detector.training import BLOCK_ROWS, Training
 from detector.verdict import Phase
 from tests.detector.synthetic import FAULTY, INSTANCE, START_S, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE, Watched, scores, watch, windows
@@ -100,17 +102,6 @@ def test_episode_ends_after_the_fault(long_fault: Watched) -> None:
     assert not any(verdict.active for verdict in long_fault.between(315.0, 420.0))
 
 
-def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched, long_fault: Watched) -> None:
-    assert all(verdict.frozen == verdict.active for verdict in long_fault.verdicts)
-    ends_s, _, _ = long_fault.state.training.table()
-    trained_s = ends_s[ends_s > START_S + LEARNED_S] - START_S
-    closed_s = long_fault.state.episode.closed_s - START_S
-    assert 300.0 < closed_s < 315.0
-    assert np.all((trained_s < FAULT_S) | (trained_s > closed_s + JUDGE.merge_s))
-    assert {*np.arange(LEARNED_S + 1, FAULT_S - JUDGE.of)} <= set(np.round(trained_s))
-    assert trained_s.max() > closed_s + JUDGE.merge_s
-
-
 def test_after_effect_belongs_to_the_episode_that_caused_it(learned: Watched) -> None:
     faults = (*fault_of("storage", FAULT_S, 280.0), *fault_of("memory", 320.0, 340.0))
     watched = watch(synthetic_frame(360.0, faults), state=learned.state, after_s=LEARNED_S, fits=False)
@@ -127,18 +118,6 @@ def test_fault_long_after_another_is_an_episode_of_its_own(learned: Watched) -> 
     assert active[-1].onset_s - START_S >= 380.0
 
 
-def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -> None:
-    judge_by = replace(JUDGE, freeze_limit_s=60.0, baseline_s=60.0)
-    frame = synthetic_frame(450.0, fault_of("memory", FAULT_S, 1e9))
-    watched = watch(frame, judge_by, learned.state, LEARNED_S)
-    assert watched.state.rebaselines == watched.verdicts[-1].rebaselines == 1
-    assert watched.between(300.0, 301.0)[0].frozen
-    relearning = watched.between(330.0, 370.0)
-    assert all(verdict.active and not verdict.frozen for verdict in relearning)
-    assert not any(verdict.active for verdict in watched.between(400.0, 450.0))
-    assert watched.state.training.table()[0].min() > START_S + FAULT_S + 60.0
-
-
 def test_calibrated_host_pages_for_a_severe_fault(learned: Watched) -> None:
     model = learned.state.model
     assert model is not None
@@ -150,6 +129,7 @@ def test_calibrated_host_pages_for_a_severe_fault(learned: Watched) -> None:
     assert {verdict.phase for verdict in watched.verdicts} == {Phase.CALIBRATED}
     assert any(verdict.page for verdict in watched.verdicts)
     assert all(verdict.active for verdict in watched.verdicts if verdict.page)
+    assert (watched.verdicts[-1].episodes, watched.verdicts[-1].pages) == (1, 1)
 
 
 def test_streaming_gives_the_features_of_the_whole_frame(learned: Watched) -> None:
@@ -197,7 +177,7 @@ def _doubled(training: Training) -> Training:
 
 def test_full_memory_with_blocks_cut_short_keeps_the_minutes_it_is_calibrated_on(learned: Watched) -> None:
     training = _doubled(_doubled(learned.state.training))
-    assert FULL_ROWS <= training.rows < MOST_ROWS
+    assert training.full_rows <= training.rows < BLOCK_ROWS * training.most_blocks
     state = fit(replace(learned.state, training=training), JUDGE)
     minutes = replace(state, maxima=np.linspace(0.1, 0.9, 600))
     refitted = fit(minutes, JUDGE)

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from catalog.signal import Scale, Worse
 from detector.features import STATISTICS, Feature
 from detector.frame import Floats
-from detector.scaling import LEAST_SPREAD, MAD_TO_SIGMA, TAIL_RANGE_TO_SIGMA, fit_scaler
+from detector.high import share_above
+from detector.scaling import LEAST_SPREAD, MAD_TO_SIGMA, fit_scaler
 from tests.detector import naive
 from tests.detector.arrays import channel, features_of, plain_features, tables
 from tests.properties import PROPERTY
@@ -18,11 +20,11 @@ from tests.properties import PROPERTY
 VALUES = st.floats(-1e6, 1e6)
 
 
-def _spread(column: list[float], least: float) -> float:
-    median = naive.percentile(column, 50)
-    mad = naive.percentile([abs(value - median) for value in column], 50)
-    tails = naive.percentile(column, 95) - naive.percentile(column, 5)
-    return max(MAD_TO_SIGMA * mad, TAIL_RANGE_TO_SIGMA * tails, least)
+def _spread(column: list[float], rows: int, least: float) -> float:
+    median, above = naive.percentile(column, 50), share_above(rows)
+    sizes = [abs(value - median) for value in column]
+    high = naive.percentile(sizes, 100 * (1 - above)) / float(norm.isf(above / 2))
+    return max(MAD_TO_SIGMA * naive.percentile(sizes, 50), high, least)
 
 
 @PROPERTY
@@ -32,7 +34,7 @@ def test_median_and_spread_are_those_of_the_naive_formula(x: Floats) -> None:
     for column in range(x.shape[1]):
         known = [value for value in x[:, column].tolist() if not np.isnan(value)] or [0.0]
         assert np.isclose(scaler.median[column], naive.percentile(known, 50), rtol=1e-9, atol=1e-9)
-        assert np.isclose(scaler.spread[column], _spread(known, LEAST_SPREAD[Scale.LINEAR]), rtol=1e-9)
+        assert np.isclose(scaler.spread[column], _spread(known, len(x), LEAST_SPREAD[Scale.LINEAR]), rtol=1e-9)
 
 
 def test_sigma_of_a_normal_distribution_is_met() -> None:

@@ -64,7 +64,13 @@ def test_new_host_can_be_saved_before_it_was_ever_judged() -> None:
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
-    [({"schema_version": SCHEMA_VERSION + 1}, "schema version 2, this program reads 1"), ({"catalog": "x"}, "catalog")],
+    [
+        (
+            {"schema_version": SCHEMA_VERSION + 1},
+            f"schema version {SCHEMA_VERSION + 1}, this program reads {SCHEMA_VERSION}",
+        ),
+        ({"catalog": "x"}, "catalog"),
+    ],
 )
 def test_state_of_another_version_or_catalog_is_refused(change: dict[str, Any], complaint: str) -> None:
     header, arrays = HostState.new(INSTANCE).to_arrays()

@@ -9,7 +9,9 @@ import numpy as np
 
 from detector.features import Features
 from detector.frame import Frame
-from detector.pipeline import Judge, due, features_at, fit, judge_window
+from detector.judge import Judge
+from detector.learning import due, fit
+from detector.pipeline import features_at, judge_window
 from detector.state import HostState
 from detector.verdict import Verdict
 from tests.detector.synthetic import INSTANCE, START_S

@@ -12,8 +12,9 @@ from bench.detection.events import inside
 from bench.detection.replay import Live, features_of, learned, live, scored, shipped_judge
 from bench.detection.sets import SETS, Machine, load
 from detector.features import Features
+from detector.learning import due, fit
 from detector.model import judge, rate
-from detector.pipeline import due, fit, judge_window
+from detector.pipeline import judge_window
 from detector.state import HostState
 from tests.bench.detection.made import machine_arrays
 

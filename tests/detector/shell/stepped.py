@@ -12,8 +12,8 @@ import numpy as np
 
 from catalog.families import cpu
 from detector.frame import Frame
+from detector.judge import Judge
 from detector.loop import Loop
-from detector.pipeline import Judge
 from detector.section import Section
 from detector.settings import TABLE, Settings
 from detector.sink import Context, Judged, Sink

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from detector.frame import Frame
-from detector.pipeline import Judge
+from detector.judge import Judge
 from detector.sink import Judged
 from detector.state import HostState
 from detector.trainer import Judging

@@ -1,0 +1,71 @@
+"""How a host is judged: lengths of time, alarm budget and alarm rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from detector.calibration import Budget
+from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S
+from detector.episode import MERGE_S
+from detector.model import FOLDS
+from detector.training import MOST_ROWS
+
+MAXIMA_PERIOD_S = 60.0
+BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
+SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
+LEAST_ROWS = 10 * FOLDS
+LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How to judge; seconds, and alarms per host-day. Scores are means over ``smoothing`` windows."""
+
+    window_s: float = 3.0
+    stride_s: float = 1.0
+    baseline_s: float = 600.0
+    warning_per_day: float = 0.5
+    page_per_day: float = 0.05
+    votes: int = 5
+    of: int = 10
+    refit_s: float = 3600.0
+    freeze_limit_s: float = 1800.0
+    merge_s: float = MERGE_S
+    smoothing: int = 1
+
+    def __post_init__(self) -> None:
+        assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
+        assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
+        assert self.least_rows <= MOST_ROWS, f"{self.window_s} s every {self.stride_s} s overlap too much"
+        assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
+
+    @property
+    def lookback_s(self) -> float:
+        """How much of the past a frame must hold: the window and the longest time that a value is held."""
+        return self.window_s + HOLD_INTERVALS * max(*TIER_INTERVAL_S.values(), self.stride_s)
+
+    @property
+    def maxima_period_s(self) -> float:
+        """The stretch of time that gives one largest alarm statistic."""
+        return max(MAXIMA_PERIOD_S, self.stride_s)
+
+    @property
+    def settling_s(self) -> float:
+        """The beginning of the first baseline that is not learned."""
+        return min(LONGEST_SETTLING_S, SETTLING_SHARE * self.baseline_s)
+
+    @property
+    def least_rows(self) -> int:
+        """Windows that a fit needs."""
+        return max(LEAST_ROWS, ceil(LEAST_WINDOW_LENGTHS * self.window_s / self.stride_s))
+
+    @property
+    def sizes_kept(self) -> int:
+        """Windows whose deviations are remembered: an onset's and what came before it, without overlap."""
+        return self.of + ceil(self.window_s / self.stride_s) + BEFORE_KEPT
+
+    @property
+    def budget(self) -> Budget:
+        """The alarm budget."""
+        return Budget(self.warning_per_day, self.page_per_day, self.votes, self.of)

@@ -1,0 +1,128 @@
+"""What a past teaches: which windows are learned from, when a model is fitted, what becomes of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from detector.calibration import MARGIN, alarm_statistic
+from detector.episode import Episode
+from detector.judge import Judge
+from detector.model import fit_model
+from detector.state import HostState
+from detector.training import Float32s, align
+
+MOST_MAXIMA = 10_080  # a week of minutes
+DAY_S = 86400.0
+USUAL_FROM = 3  # episodes of one subsystem within a day: their windows are learned from
+MOST_FLAGGED, MOST_CLOSED = 200, 50  # windows of an episode that are kept, and episodes of a day
+
+
+def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
+    """Whether a fit is due: after the first baseline, at each doubling of it, then every ``refit_s``, and once what was
+    flagged is usual."""
+    if state.training.rows < judge_by.least_rows or np.isnan(state.baseline_from_s):
+        return False
+    span_s = end_s - state.baseline_from_s
+    if state.model is None or state.rebaselining:
+        return span_s >= judge_by.baseline_s
+    if state.episode.open:
+        return False
+    doubled = state.training.rows >= min(2 * state.model.rows, state.training.full_rows)
+    return state.outdated or end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
+
+
+def _growing(state: HostState) -> bool:
+    """Whether the model in use, if any, saw clearly less than the training memory can hold."""
+    return state.model is None or state.model.rows < state.training.full_rows
+
+
+def fit(state: HostState, judge_by: Judge) -> HostState:
+    """The state with a model of all that was learned so far; takes about a second."""
+    ends_s, x, names = state.training.table()
+    x = align(x, names, tuple(str(feature) for feature in state.features))
+    # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
+    maxima = np.empty(0) if _growing(state) else state.maxima
+    per_day = 86400.0 / judge_by.maxima_period_s
+    model = fit_model(
+        ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget, judge_by.smoothing
+    )
+    state = replace(
+        state,
+        model=model,
+        maxima=maxima,
+        outdated=False,
+        fits=state.fits + 1,
+        fitted_s=state.last_end_s,
+        normalised=(),
+        sizes=(),
+        before=None,
+    )
+    if state.rebaselining:
+        state = replace(state, rebaselining=False, episode=Episode(), scores=(), pending=())
+    return state
+
+
+def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], judge_by: Judge) -> HostState:
+    """The state after learning from a window; from none of them while an episode is open or just over."""
+    episode = state.episode
+    if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
+        state = _learn_flagged(state, names, judge_by)
+        state = replace(state, pending=(), rebaselining=True, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
+    if state.rebaselining:
+        return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
+    level = alarm_level([scored.fused for scored in state.scores], judge_by)
+    if episode.open or end_s - episode.closed_s <= judge_by.merge_s:
+        flagged = (*state.flagged, *state.pending, (end_s, x))[-MOST_FLAGGED:]
+        return replace(state, pending=(), flagged=flagged, worst=max(state.worst, level))
+    if state.flagged:
+        state = _settle(state, end_s, names, judge_by)
+    state = _count_minute(state, end_s, level, judge_by.maxima_period_s)
+    pending = (*state.pending, (end_s, x))
+    training = state.training
+    if len(pending) > judge_by.of:
+        training = training.add(*pending[0], names, judge_by.stride_s)
+        pending = pending[1:]
+    return replace(state, training=training, pending=pending)
+
+
+def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Judge) -> HostState:
+    """The state when an episode is surely over.
+
+    It counts among the maxima, or these would end at the bound and the budget be kept by none; but as one just beyond
+    the bound, since a single severe fault must not make the host deaf. What comes again and again is usual.
+    """
+    model, episode = state.model, state.episode
+    assert model is not None, "an episode was judged by a model"
+    closed = (*(item for item in state.closed if end_s - item[0] < DAY_S), (end_s, episode.subsystem))[-MOST_CLOSED:]
+    if sum(subsystem == episode.subsystem for _, subsystem in closed) >= USUAL_FROM:
+        state = _learn_flagged(state, names, judge_by)
+    counted = min(state.worst, MARGIN * model.fused.bound)
+    maxima = np.append(state.maxima, counted)[-MOST_MAXIMA:]
+    return replace(state, maxima=maxima, closed=closed, flagged=(), worst=-np.inf)
+
+
+def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) -> HostState:
+    """The state after learning from the windows of an episode."""
+    training = state.training
+    for end_s, x in state.flagged:
+        training = training.add(end_s, x, names, judge_by.stride_s)
+    return replace(state, training=training, flagged=(), worst=-np.inf, outdated=True)
+
+
+def _count_minute(state: HostState, end_s: float, level: float, period_s: float) -> HostState:
+    """The state with the running minute's largest alarm statistic, the finished minute's kept on the fused scale."""
+    start_s, largest = state.minute
+    if end_s - start_s < period_s:
+        return replace(state, minute=(start_s, max(largest, level)))
+    maxima = state.maxima
+    if np.isfinite(largest) and end_s - start_s < 2 * period_s:
+        maxima = np.append(maxima, largest)[-MOST_MAXIMA:]
+    return replace(state, maxima=maxima, minute=(end_s, level))
+
+
+def alarm_level(scores: Sequence[float], judge_by: Judge) -> float:
+    """The alarm statistic of the newest windows."""
+    return float(alarm_statistic(np.array(scores), judge_by.votes, judge_by.of)[-1])

@@ -1,0 +1,102 @@
+"""What becomes of an episode: it is not learned, it counts, and what comes again and again is usual."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from detector.calibration import MARGIN
+from detector.learning import USUAL_FROM
+from tests.detector.synthetic import START_S, fault_of, synthetic_frame
+from tests.detector.watching import JUDGE, Watched, watch
+
+FAULT_S = 260.0
+LEARNED_S = JUDGE.baseline_s + JUDGE.window_s
+AGAIN_S, LASTS_S = 120.0, 20.0
+
+
+@pytest.fixture(scope="module")
+def learned() -> Watched:
+    """A host whose first baseline is over."""
+    return watch(synthetic_frame(LEARNED_S))
+
+
+def _again(learned: Watched, times: int, subsystems: tuple[str, ...] = ("memory",)) -> Watched:
+    """A host on which the same came so many times, two minutes apart, of each subsystem in turn."""
+    starts_s = [FAULT_S + number * AGAIN_S for number in range(times)]
+    faults = [
+        fault
+        for number, start_s in enumerate(starts_s)
+        for fault in fault_of(subsystems[number % len(subsystems)], start_s, start_s + LASTS_S)
+    ]
+    frame = synthetic_frame(starts_s[-1] + AGAIN_S - 5.0, faults)
+    return watch(frame, replace(JUDGE, refit_s=30.0), learned.state, LEARNED_S)
+
+
+def _learned_in(watched: Watched, start_s: float, end_s: float) -> int:
+    ends_s = watched.state.training.table()[0] - START_S
+    return int(((ends_s > start_s) & (ends_s <= end_s)).sum())
+
+
+def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched) -> None:
+    frame = synthetic_frame(420.0, fault_of("memory", FAULT_S, 300.0))
+    long_fault = watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
+    assert all(verdict.frozen == verdict.active for verdict in long_fault.verdicts)
+    ends_s, _, _ = long_fault.state.training.table()
+    trained_s = ends_s[ends_s > START_S + LEARNED_S] - START_S
+    closed_s = long_fault.state.episode.closed_s - START_S
+    assert 300.0 < closed_s < 315.0
+    assert np.all((trained_s < FAULT_S) | (trained_s > closed_s + JUDGE.merge_s))
+    assert {*np.arange(LEARNED_S + 1, FAULT_S - JUDGE.of)} <= set(np.round(trained_s))
+    assert trained_s.max() > closed_s + JUDGE.merge_s
+
+
+def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -> None:
+    judge_by = replace(JUDGE, freeze_limit_s=60.0, baseline_s=60.0)
+    frame = synthetic_frame(550.0, fault_of("memory", FAULT_S, 450.0))
+    watched = watch(frame, judge_by, learned.state, LEARNED_S)
+    assert watched.state.rebaselines == watched.verdicts[-1].rebaselines == 1
+    assert watched.between(300.0, 301.0)[0].frozen
+    relearning = watched.between(330.0, 370.0)
+    assert all(verdict.active and not verdict.frozen for verdict in relearning)
+    assert not any(verdict.active for verdict in watched.between(400.0, 450.0))
+    # What was normal before still is.
+    assert not any(verdict.active for verdict in watched.between(450.0, 550.0))
+
+
+def test_episode_is_counted_once(learned: Watched) -> None:
+    watched = _again(learned, 2)
+    assert (watched.state.episodes, watched.verdicts[-1].episodes, watched.state.pages) == (2, 2, 0)
+
+
+def test_what_comes_twice_is_not_learned(learned: Watched) -> None:
+    watched = _again(learned, USUAL_FROM - 1)
+    for number in range(USUAL_FROM - 1):
+        assert _learned_in(watched, FAULT_S + number * AGAIN_S, FAULT_S + number * AGAIN_S + LASTS_S) == 0
+
+
+def test_what_comes_again_and_again_is_learned_and_no_longer_alarms(learned: Watched) -> None:
+    watched = _again(learned, USUAL_FROM + 2)
+    third_s = FAULT_S + (USUAL_FROM - 1) * AGAIN_S
+    assert _learned_in(watched, third_s, third_s + LASTS_S) > 0
+    assert len(watched.openings_s) == USUAL_FROM
+
+
+def test_episodes_of_several_subsystems_are_not_one_that_comes_again(learned: Watched) -> None:
+    watched = _again(learned, USUAL_FROM, ("memory", "storage", "network"))
+    third_s = FAULT_S + (USUAL_FROM - 1) * AGAIN_S
+    assert _learned_in(watched, third_s, third_s + LASTS_S) == 0
+
+
+def test_episode_counts_once_among_the_largest_levels_and_not_by_its_severity(learned: Watched) -> None:
+    judge_by = replace(JUDGE, refit_s=1e6)
+    quiet = watch(synthetic_frame(400.0), judge_by, learned.state, LEARNED_S, fits=False)
+    frame = synthetic_frame(400.0, fault_of("memory", FAULT_S, FAULT_S + LASTS_S))
+    faulty = watch(frame, judge_by, learned.state, LEARNED_S, fits=False)
+    model = learned.state.model
+    assert model is not None
+    assert faulty.state.maxima.max() == MARGIN * model.fused.bound
+    assert np.sum(faulty.state.maxima > model.fused.bound) == 1
+    assert quiet.state.maxima.max() < model.fused.bound
