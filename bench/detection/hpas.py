@@ -80,14 +80,14 @@ def plan(folder: Path) -> Plan:
 def judged(plan: Plan, app: str, runs: Sequence[str], options: Options) -> list[Judged]:
     """Runs of one application by what its clean run taught."""
     judge_by = shipped_judge(INTERVAL_S)
-    values, elapsed_s, _ = _run(plan, plan.clean[app])
-    channels = _channels(plan, values[elapsed_s > SETTLING_S])
+    values, elapsed_s, _, begin = _run(plan, plan.clean[app])
+    channels = _channels(plan, values[elapsed_s > SETTLING_S], begin)
     train = _features(values, elapsed_s, channels, judge_by)
     state = learned(train, judge_by)
     assert state.model is not None, "a fit leaves a model"
     result = []
     for name in runs:
-        values, elapsed_s, bits = _run(plan, name)
+        values, elapsed_s, bits, _ = _run(plan, name)
         begin_s = state.last_end_s + _GAP_S
         test = _features(values, elapsed_s + begin_s, channels, judge_by, begin_s)
         rows = np.searchsorted(elapsed_s, test.end_s - begin_s)
@@ -96,14 +96,15 @@ def judged(plan: Plan, app: str, runs: Sequence[str], options: Options) -> list[
     return result
 
 
-def _run(plan: Plan, name: str) -> tuple[Floats, Floats, Bits]:
-    """Values [N, C] with gauges relative to how the run began, elapsed seconds [N], and label bits [N]."""
+def _run(plan: Plan, name: str) -> tuple[Floats, Floats, Bits, Floats]:
+    """Values [N, C] with gauges relative to how the run began, elapsed seconds [N], label bits [N], and how each column
+    [C] began."""
     found = arrays(plan.folder / f"{name}.npz", "X_T", "t", "label_mask")
     values, elapsed_s = found["X_T"].T.astype(np.float64), found["t"].astype(np.float64)
     if values.shape[1] != len(plan.columns):
         raise DataError(f"{name}.npz: {values.shape[1]} columns, meta.json names {len(plan.columns)}")
     begin = np.median(values[elapsed_s <= SETTLING_S], axis=0)
-    return values - np.where(plan.gauge, begin, 0.0), elapsed_s, found["label_mask"].astype(np.int8)
+    return values - np.where(plan.gauge, begin, 0.0), elapsed_s, found["label_mask"].astype(np.int8), begin
 
 
 def _features(
@@ -114,8 +115,12 @@ def _features(
     return extract(Channels(times_s, values, channels), ends_s, judge_by.window_s)
 
 
-def _channels(plan: Plan, train: Floats) -> tuple[Channel, ...]:
-    floors = FLOOR_SHARE * column_ranges(train)
+def _channels(plan: Plan, train: Floats, begin: Floats) -> tuple[Channel, ...]:
+    """What is too small to matter of a level is so beside the whole level, of which a run moves only a part; and of
+    events that the clean run had none of, fewer than one a second."""
+    still = train.max(axis=0) == train.min(axis=0)
+    least = np.where(plan.gauge, FLOOR_SHARE * np.abs(begin), np.where(still, 1.0, 0.0))
+    floors = np.maximum(FLOOR_SHARE * column_ranges(train), least)
     return tuple(
         channel(name, subsystem(name), float(floor), Scale.LINEAR if gauge else Scale.RELATIVE)
         for name, floor, gauge in zip(plan.columns, floors, plan.gauge, strict=True)
