@@ -89,7 +89,7 @@ def state_of(verdict: Verdict) -> str:
         return "learning"
     if verdict.active:
         return f"{'PAGE' if verdict.page else 'ALARM'}: {verdict.subsystem}"
-    return "no data" if math.isnan(verdict.score) else "quiet"
+    return "no score" if math.isnan(verdict.score) else "quiet"
 
 
 def line(view: HostView) -> str:
@@ -99,7 +99,8 @@ def line(view: HostView) -> str:
         return f"{name}: not judged: {view.trouble}"
     if verdict.phase is Phase.LEARNING:
         return f"{name}: learning, {verdict.progress:.0%}{_left(view)}"
-    text = f"{name}: {state_of(verdict)}, score {_score(verdict.score)} of 1.00 ({verdict.phase})"
+    score = "" if math.isnan(verdict.score) else f", score {_score(verdict.score)} (bound 1.00)"
+    text = f"{name}: {state_of(verdict)}{score}, {verdict.phase}"
     if not verdict.active:
         return text
     causes = "; ".join(

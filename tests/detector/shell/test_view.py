@@ -108,9 +108,9 @@ def test_history_is_one_minute() -> None:
     ("shown", "expected"),
     [
         (learning(0.5), "learning, 50%"),
-        (judged(), "quiet, score 0.40 of 1.00 (calibrated)"),
-        (judged(score=math.nan), "no data, score – of 1.00 (calibrated)"),
-        (alarm(), "ALARM: storage, score 2.50 of 1.00 (calibrated), since 12 s: storage_busy_ratio"),
+        (judged(), "quiet, score 0.40 (bound 1.00), calibrated"),
+        (judged(score=math.nan), "no score, calibrated"),
+        (alarm(), "ALARM: storage, score 2.50 (bound 1.00), calibrated, since 12 s: storage_busy_ratio"),
     ],
 )
 def test_plain_line_says_the_state(shown: Judged, expected: str) -> None:
