@@ -148,9 +148,11 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
     if verdict.phase is Phase.LEARNING:
         progress = Text("baseline ").append(bar(verdict.progress, 1.0, 2 * _WIDTH), style="cyan")
         return [title, progress.append(f" {verdict.progress:.0%}{_left(view)}"), cost]
+    past = Text("last minute  ", style="dim").append(_history(view), style="none")
+    if math.isnan(verdict.score):
+        return [title, past, cost]
     score = Text("score    ").append(bar(verdict.score, TOP, _WIDTH, BOUND), style=_colour(verdict.score))
     score.append(f" {_score(verdict.score)} (bound 1.00)")
-    past = Text("last minute  ", style="dim").append(_history(view), style="none")
     shares = [Text("what it would be blamed on", style="dim"), *_shares(verdict)]
     # The causes stand last: a low terminal cuts what is below its edge.
     return [title, score, past, *_detectors(verdict), cost, Text(), *shares, Text(), _causes(verdict)]

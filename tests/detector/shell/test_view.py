@@ -55,6 +55,15 @@ def test_quiet_host_shows_score_bound_detectors_shares_and_features() -> None:
     assert "+12.5" in text
 
 
+def test_window_without_a_score_blames_nothing() -> None:
+    text = drawn([view_of(judged(), judged(end_s=END_S + 1, score=math.nan))])
+    assert "no score" in text
+    for words in ("last minute", "cost "):
+        assert words in text
+    for words in ("blamed", "moved", "exceed", "bound"):
+        assert words not in text
+
+
 def test_narrow_terminal_cuts_names_and_no_numbers() -> None:
     text = drawn([view_of(judged())], width=60)
     for words in ("storage_busy", "…", "97 %", "320 MB/s", "+12.5"):
