@@ -17,13 +17,14 @@ from rich.text import Text
 from catalog.families.exporter import PROCESS_CPU_SECONDS
 from detector.readable import bar, duration, quantity, sparkline
 from detector.sink import Judged
-from detector.verdict import Phase, Verdict
+from detector.verdict import Cause, Phase, Verdict
 
 HISTORY_S = 60.0
 BOUND = 1.0
 TOP = 2 * BOUND  # scale of bars and sparklines: the bound is in the middle
 MOST_HOSTS = 20
 _MOST_CAUSES = 6
+_LEAST_DEVIATION = 0.05  # what would be shown as 0.0 has not moved
 _WIDTH = 30
 _COST_S = 30.0
 
@@ -105,9 +106,10 @@ def line(view: HostView) -> str:
         return text
     causes = "; ".join(
         f"{cause.channel} {quantity(cause.actual, cause.unit)}, usually {quantity(cause.typical, cause.unit)}"
-        for cause in verdict.causes[:3]
+        for cause in _moved(verdict)[:3]
     )
-    return f"{text}, since {duration(verdict.end_s - verdict.onset_s)}: {causes}"
+    since = f"{text}, since {duration(verdict.end_s - verdict.onset_s)}"
+    return f"{since}: {causes}" if causes else since
 
 
 def picture(views: Sequence[HostView], addresses: Mapping[str, str], own_cost: float) -> RenderableType:
@@ -179,7 +181,7 @@ def _causes(verdict: Verdict) -> Table:
     table.add_column("what moved most", overflow="ellipsis", no_wrap=True, ratio=1)  # what the numbers leave
     for column in ("typical", "now", "σ"):
         table.add_column(column, justify="right", no_wrap=True)
-    for cause in verdict.causes[:_MOST_CAUSES]:
+    for cause in _moved(verdict)[:_MOST_CAUSES]:
         table.add_row(
             f"{cause.channel} ({cause.statistic})",
             quantity(cause.typical, cause.unit),
@@ -187,6 +189,11 @@ def _causes(verdict: Verdict) -> Table:
             f"{cause.deviation:+.1f}",
         )
     return table
+
+
+def _moved(verdict: Verdict) -> list[Cause]:
+    """Causes that are away from what is typical now: one may have led a window ago and be back."""
+    return [cause for cause in verdict.causes if not abs(cause.deviation) < _LEAST_DEVIATION]
 
 
 def _state(view: HostView) -> Text:

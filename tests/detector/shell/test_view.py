@@ -14,9 +14,10 @@ from detector.sink import Context, Judged
 from detector.sinks.view import ViewSink
 from detector.source import Host
 from detector.telemetry import Telemetry
+from detector.verdict import Cause
 from detector.view import HostView, line, picture
 from tests.detector.shell.stepped import SteppedClock
-from tests.detector.shell.verdicts import END_S, HOST, alarm, judged, learning
+from tests.detector.shell.verdicts import CAUSES, END_S, HOST, alarm, judged, learning
 
 
 def view_of(*published: Judged) -> HostView:
@@ -62,6 +63,14 @@ def test_window_without_a_score_blames_nothing() -> None:
         assert words in text
     for words in ("blamed", "moved", "exceed", "bound"):
         assert words not in text
+
+
+def test_what_is_typical_again_is_not_shown_as_moved() -> None:
+    back = Cause("network_tcp_retransmission_ratio", "max", "network", "ratio", 0.0, 0.0, 0.0)
+    for name, here in (("network_tcp_retransmission_ratio", False), ("storage_busy_ratio", True)):
+        view = view_of(alarm(causes=(back, *CAUSES)))
+        assert (name in drawn([view]), name in line(view)) == (here, here)
+    assert line(view_of(alarm(causes=(back,)))).endswith("since 12 s")
 
 
 def test_narrow_terminal_cuts_names_and_no_numbers() -> None:
