@@ -13,6 +13,7 @@ from detector.config import nearest
 from detector.settings import ENVIRONMENT_PREFIX, walk
 
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
+_VERSION = "version"
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
 _EPILOG = f"""\
@@ -28,7 +29,7 @@ COMMANDS = {
     "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
     "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
-    "version": "Print the version and end.",
+    _VERSION: "Print the version and end.",
 }
 
 
@@ -62,17 +63,17 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
             name,
             help=about,
             description=about,
-            epilog=_EPILOG if name != "version" else None,
+            epilog=_EPILOG if name != _VERSION else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        if name != "version":
+        if name != _VERSION:
             _add_flags(command)
         _add_own_flags(name, command)
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
-        flags = [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
-        parser.error(f"unknown argument {unknown[0]}{nearest(unknown[0].partition('=')[0], flags)}")
+        taken = [] if known.command == _VERSION else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
+        parser.error(f"unknown argument {unknown[0]}{nearest(unknown[0].partition('=')[0], taken)}")
     given = vars(known)
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)

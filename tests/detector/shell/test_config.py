@@ -244,7 +244,7 @@ def test_file_may_be_named_by_the_environment() -> None:
         (["run", "--window.dur=3s"], "unknown argument --window.dur=3s"),
         (["run", "--window.duration"], "expected one argument"),
         (["run", "now"], "unknown argument now"),
-        (["version", "--view=off"], "unknown argument --view=off"),
+        (["version", "--view=off"], "unknown argument --view=off\n"),
     ],
 )
 def test_wrong_command_line_ends_with_two(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
