@@ -129,7 +129,7 @@ def _free(address: str, variable: str) -> str:
         with socket.create_server((host.strip("[]"), int(port)), family=family) as server:
             return f"{host}:{server.getsockname()[1]}"
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = (error.strerror or str(error)).partition(" (while ")[0]  # create_server adds the address again
         raise SystemExit(
             f"make run: cannot listen on {address} ({reason}). Is another hostpulse running? "
             f"Choose a free port: make run {variable}={host}:{int(port) + 10 if port != '0' else 0}"

@@ -66,7 +66,7 @@ def build_store(settings: Settings, environment: Mapping[str, str]) -> Store | N
         return Store(directory, settings.state.generations)
     except OSError as error:
         if settings.state.directory != AUTOMATIC:
-            raise StartError(f"state.directory: {directory} cannot be used: {error}") from None
+            raise StartError(f"state.directory: {directory} cannot be used: {error.strerror or error}") from None
         _LOG.warning("models are not saved, no folder can be used: %s (state.directory names one)", error)
         return None
 
@@ -94,9 +94,8 @@ class Service:
         try:
             self.server = WebServer(settings.web.listen_address, settings.web.max_connections)
         except OSError as error:
-            raise StartError(
-                f"web.listen_address: cannot listen on {settings.web.listen_address}: {error.strerror or error}"
-            ) from None
+            reason = (error.strerror or str(error)).partition(" (while ")[0]  # create_server adds the address again
+            raise StartError(f"web.listen_address: cannot listen on {settings.web.listen_address}: {reason}") from None
         source = build_source(settings, clock)
         self._sinks = self._build_sinks(source)
         self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock)

@@ -90,7 +90,9 @@ def _host(settings: Settings, captured: Path | None, folder: Path) -> Host:
         return host_of(settings)
     try:
         return replay(captured.read_text(encoding="utf-8"), folder)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise SettingsError(f"--replay={captured}: {error.strerror or error}") from None
+    except ValueError as error:
         raise SettingsError(f"--replay={captured}: {error}") from None
 
 

@@ -108,7 +108,7 @@ def test_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with _running(tmp_path, f"--exporter-address={address}") as run:
             assert run.process.wait(LIMIT_S) == 1
-        assert f"cannot listen on {address}" in run.said.read_text()
+        assert f"cannot listen on {address} (Address already in use). " in run.said.read_text()
         assert "make run EXPORTER_ADDRESS=127.0.0.1:" in run.said.read_text()
 
 

@@ -196,9 +196,9 @@ def test_captured_host_is_shown_as_it_was(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (0, capture.with_suffix(".prom").read_text(encoding="utf-8"))
     wrong = tmp_path / "wrong"
     wrong.write_text("not a capture\n")
-    for file in (wrong, tmp_path / "missing"):
+    for file, why in ((wrong, ""), (tmp_path / "missing", "No such file or directory\n")):
         failed = _run("list", f"--replay={file}")
-        assert (failed.returncode, f"--replay={file}: " in failed.stderr) == (2, True)
+        assert (failed.returncode, f"--replay={file}: {why}" in failed.stderr) == (2, True)
 
 
 def test_version_and_help_go_to_standard_output() -> None:
