@@ -18,7 +18,7 @@ from catalog import recording
 from catalog.series import parse_series
 from detector.buffer import Columns
 from detector.frame import Floats
-from detector.samples import decode
+from detector.samples import SamplesError, decode
 
 _BATCH_ROWS = 1024
 
@@ -53,8 +53,12 @@ def open_recording(path: Path) -> Recording:
     """Look at a recording; its rows are read later. Raises RecordingError."""
     if path.is_dir():
         return _folder(path)
+    if path.suffix == recording.SUFFIX:
+        raise RecordingError(f"{path}: is one file of a recording; name its folder, {path.parent}")
     try:
         return _answer(path)
+    except SamplesError as error:
+        raise RecordingError(f"{path}: holds no recording and no answer of /api/v1/samples: {error}") from None
     except ValueError as error:
         raise RecordingError(f"{path}: {error}") from None
     except OSError as error:

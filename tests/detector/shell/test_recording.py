@@ -169,12 +169,20 @@ def test_damage_is_told_with_the_name_of_the_file(damage: Callable[[Path], objec
         Feed(open_recording(folder)).frame(START_S, START_S + 20.0)
 
 
+def test_one_file_of_a_recording_is_told_from_the_recording(tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    with pytest.raises(RecordingError, match=f"is one file of a recording; name its folder, {folder}$"):
+        open_recording(next(folder.glob("fast-*")))
+
+
 @pytest.mark.parametrize(
     ("body", "said"), [(b"", "0 bytes"), (b"HPS1\x02\0\0\0{}", "header"), (b"PAR1 and so on", "hostpulse exporter")]
 )
 def test_file_that_is_no_answer_is_named(body: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(body)
     with pytest.raises(RecordingError, match=f"file: .*{said}"):
+        open_recording(tmp_path / "file")
+    with pytest.raises(RecordingError, match="no answer of /api/v1/samples"):
         open_recording(tmp_path / "file")
     with pytest.raises(RecordingError, match="nothing: No such file"):
         open_recording(tmp_path / "nothing")
