@@ -27,6 +27,15 @@ Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} w
 only) a host has an open episode. SIGTERM and Ctrl-C save the models and end the program; SIGHUP has the file read
 again.
 
+`run` serves
+
+| path | what is there |
+| --- | --- |
+| `/metrics` | the newest verdict of each host as metrics, and how the detector itself is doing |
+| `/api/v1/verdicts` | the same verdicts as JSON, with the causes: what moved, what is typical, what it is now |
+| `/-/healthy` | 200 while the loop goes round, else 503 with the reason |
+| `/-/ready` | 200 while a host can be judged or learned, else 503 with the reason |
+
 Every setting can be given in three ways. A flag beats an environment variable, that beats the file, that beats the
 default.
 
@@ -46,7 +55,7 @@ says where it stands and what is allowed.
 the saved models of all hosts (`state.directory`) use, after pruning, with those that say who is there and when it was
 sampled, and whatever the detector publishes. Scores stay the same. What is no longer stored cannot be learned again:
 a model fitted later knows only what was kept, causes are named among that, and panels on other families stay empty.
-[benchmarks.md](benchmarks.md#storage) says what it saves.
+[benchmarks.md](benchmarks.md#storage) says what it saves. The models of `make run` are in `.cache/run/state`.
 
 Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds. Lists are separated by commas in flags
 and variables.
