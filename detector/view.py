@@ -30,6 +30,24 @@ _COST_S = 30.0
 
 
 @dataclass(slots=True)
+class Alarm:
+    """The newest episode of a host: when it began and was last seen open, and its highest score."""
+
+    subsystem: str
+    onset_s: float
+    until_s: float
+    peak: float
+
+    @classmethod
+    def of(cls, verdict: Verdict, before: Alarm | None) -> Alarm | None:
+        """The episode after one more verdict."""
+        if not verdict.active:
+            return before
+        highest = before.peak if before is not None and before.onset_s == verdict.onset_s else 0.0
+        return cls(verdict.subsystem, verdict.onset_s, verdict.end_s, max(highest, _or(verdict.score, 0.0)))
+
+
+@dataclass(slots=True)
 class HostView:
     """What is remembered of one host for showing it."""
 
@@ -38,6 +56,7 @@ class HostView:
     cpu: deque[tuple[float, float]] = field(default_factory=deque)
     began_s: float = math.nan
     trouble: str = ""
+    alarm: Alarm | None = None
 
     def update(self, judged: Judged) -> None:
         """Take the next verdict."""
@@ -48,6 +67,7 @@ class HostView:
         self.scores.append((verdict.end_s, verdict.score))
         while self.scores[0][0] <= verdict.end_s - HISTORY_S:
             self.scores.popleft()
+        self.alarm = Alarm.of(verdict, self.alarm)
         self._follow_cost()
 
     def _follow_cost(self) -> None:
@@ -151,6 +171,8 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
         progress = Text("baseline ").append(bar(verdict.progress, 1.0, 2 * _WIDTH), style="cyan")
         return [title, progress.append(f" {verdict.progress:.0%}{_left(view)}"), cost]
     past = Text("last minute  ", style="dim").append(_history(view), style="none")
+    if view.alarm is not None and not verdict.active:
+        past.append(f"\nlast alarm   {_told(view.alarm, verdict.end_s)}", style="dim")
     if math.isnan(verdict.score):
         return [title, past, cost]
     score = Text("score    ").append(bar(verdict.score, TOP, _WIDTH, BOUND), style=_colour(verdict.score))
@@ -158,6 +180,11 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
     shares = [Text("what it would be blamed on", style="dim"), *_shares(verdict)]
     # The causes stand last: a low terminal cuts what is below its edge.
     return [title, score, past, *_detectors(verdict), cost, Text(), *shares, Text(), _causes(verdict)]
+
+
+def _told(alarm: Alarm, now_s: float) -> str:
+    lasted, ago = duration(alarm.until_s - alarm.onset_s), duration(now_s - alarm.until_s)
+    return f"{alarm.subsystem}, lasted {lasted} until {ago} ago, highest score {alarm.peak:.2f}"
 
 
 def _detectors(verdict: Verdict) -> list[RenderableType]:

@@ -84,6 +84,18 @@ def test_episode_shows_what_is_to_blame_and_since_when() -> None:
     assert "PAGE: storage" in drawn([view_of(alarm(page=True))])
 
 
+def test_episode_that_ended_is_still_told() -> None:
+    onset_s = END_S - 12
+    opened = [alarm(END_S, onset_s=onset_s), alarm(END_S + 5, onset_s=onset_s, score=1.2)]
+    assert "last alarm" not in drawn([view_of(*opened)])
+    text = drawn([view_of(*opened, judged(end_s=END_S + 100))])
+    assert "last alarm   storage, lasted 17 s until 1 min 35 s ago, highest score 2.50" in text
+    newer = alarm(END_S + 200, onset_s=END_S + 190, score=1.1, subsystem="cpu")
+    assert "last alarm   cpu, lasted 10 s until 2 s ago, highest score 1.10" in drawn(
+        [view_of(*opened, newer, judged(end_s=END_S + 202))]
+    )
+
+
 def test_cost_of_sampling_comes_from_the_exporter_itself() -> None:
     view = view_of(*(judged(end_s=END_S + number) for number in range(40)))
     assert view.cost == pytest.approx(0.02)
