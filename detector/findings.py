@@ -12,6 +12,8 @@ from detector.readable import duration, quantity
 from detector.replay import Findings, Found
 from detector.verdict import Cause
 
+_TELLING_S = 3600.0  # what happened in less says nothing of a day
+
 
 def as_text(findings: Findings) -> str:
     """A line for each episode with what led it, and a line about all of them."""
@@ -54,9 +56,9 @@ def _lines(findings: Findings) -> Iterator[str]:
         yield ""
     count, pages = len(findings.episodes), sum(one.page for one in findings.episodes)
     told = f"{count} episode{'s' * (count != 1)}, {pages} worth a page"
-    judged, recorded = duration(findings.judged * findings.stride_s), duration(last_s - first_s)
-    rate = f": {findings.alarms_per_day:.3g} a day" if count else ""
-    yield f"{told}, in {judged} judged of {recorded}{rate}"
+    judged_s = findings.judged * findings.stride_s
+    rate = f": {findings.alarms_per_day:.3g} a day" if count and judged_s >= _TELLING_S else ""
+    yield f"{told}, in {duration(judged_s)} judged of {duration(last_s - first_s)}{rate}"
 
 
 def _episode(one: Found) -> Iterator[str]:

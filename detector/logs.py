@@ -41,4 +41,5 @@ def set_up(level: str, form: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("detector").setLevel(level.upper())
-    logging.getLogger("tornado.access").setLevel(logging.ERROR)
+    # A probe that is told to wait is no error of this program; those have a traceback of their own.
+    logging.getLogger("tornado.access").setLevel(logging.CRITICAL)

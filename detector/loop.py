@@ -164,7 +164,7 @@ class Loop:
         for host in sorted(set(found) - self._watches.keys()):
             absent = self._absent.pop(host, None)
             self._watches[host] = absent[0] if absent else Watch(host, HostState.new(host.instance))
-            _LOG.info("%s is there", host.instance)
+            _LOG.info("%s is a target", host.instance)
         for host in sorted(self._watches.keys() - set(found)):
             watch = self._watches.pop(host)
             self._keeper.save(watch)

@@ -127,7 +127,7 @@ def test_once_without_a_source_ends_with_one_and_a_line() -> None:
 def test_messages_may_be_json() -> None:
     done = run("once", "--source.exporter.targets=http://127.0.0.1:1", "--log.format=json")
     first = json.loads(done.stderr.splitlines()[0])
-    assert (first["level"], first["message"]) == ("info", "127.0.0.1:1 is there")
+    assert (first["level"], first["message"]) == ("info", "127.0.0.1:1 is a target")
     assert first["time"].endswith("+00:00")
 
 

@@ -168,5 +168,14 @@ def test_text_names_what_led_an_episode() -> None:
         "2027-01-15 08:00:01  to the end     2.00  storage    storage_busy_ratio (mean) 90 %, usually 1 %, +12.3 σ",
         *[" " * 53 + "storage_busy_ratio (mean) 90 %, usually 1 %, +12.3 σ"] * 2,
         "",
-        "1 episode, 1 worth a page, in 1 s judged of 1 h 0 min: 8.64e+04 a day",
+        "1 episode, 1 worth a page, in 1 s judged of 1 h 0 min",
     ]
+
+
+def test_rate_is_told_of_an_hour_and_no_less() -> None:
+    found = Findings("host", (START_S, START_S + 7200.0), 3.0, 60.0)
+    for number in range(59):
+        found.add(_sick(START_S + 60.0 * number, 2.0, START_S))
+    assert as_text(found).endswith("in 59 min 0 s judged of 2 h 0 min\n")
+    found.add(_sick(START_S + 3600.0, 2.0, START_S))
+    assert as_text(found).endswith("in 1 h 0 min judged of 2 h 0 min: 24 a day\n")
