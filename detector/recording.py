@@ -7,7 +7,8 @@ read. Rows are handed out in parts, so that a recording may be larger than memor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from detector.frame import Floats
 from detector.samples import SamplesError, decode
 
 _BATCH_ROWS = 1024
+_LONGEST_S = 10 * 366 * 86400.0  # a window for each second of more would never be done
 
 
 class RecordingError(Exception):
@@ -78,7 +80,7 @@ def _answer(path: Path) -> Recording:
     return Recording(
         header.instance,
         min(segment.interval_s for segment in header.segments),
-        (min(first_s for first_s, _ in ends_s), max(last_s for _, last_s in ends_s)),
+        _span_s(path, ends_s),
         {tier: _in_order((path, part) for part in parts) for tier, parts in lanes.items()},
     )
 
@@ -90,14 +92,26 @@ def _folder(directory: Path) -> Recording:
         files.setdefault(recording.tier_of(path.name), []).append(path)
     if not files:
         raise RecordingError(f"{directory}: holds no samples: no file ends in {recording.SUFFIX}")
+    intervals_s = [float(schema["interval_s"]) for schema in about["schemas"].values()]
+    if not intervals_s:
+        raise RecordingError(f"{directory / recording.ABOUT}: is damaged: says nothing of the columns of the files")
     ends_s = [(_Parquet(paths[0]).span_s[0], _Parquet(paths[-1]).span_s[1]) for paths in files.values()]
     known: dict[tuple[str, ...], Columns] = {}
     return Recording(
         directory.resolve().name,
-        min(float(schema["interval_s"]) for schema in about["schemas"].values()),
-        (min(first_s for first_s, _ in ends_s), max(last_s for _, last_s in ends_s)),
+        min(intervals_s),
+        _span_s(directory, ends_s),
         {tier: _in_order(_read(paths, known)) for tier, paths in files.items()},
     )
+
+
+def _span_s(path: Path, ends_s: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """From the first to the last sample of all lanes; RecordingError where nobody can have recorded for so long."""
+    firsts_s, lasts_s = zip(*ends_s, strict=True)
+    first_s, last_s = min(firsts_s), max(lasts_s)
+    if not 0 <= last_s - first_s < _LONGEST_S:
+        raise RecordingError(f"{path}: is damaged: its times go from {first_s:.15g} to {last_s:.15g}")
+    return first_s, last_s
 
 
 def _about(directory: Path) -> dict[str, Any]:
@@ -108,13 +122,13 @@ def _about(directory: Path) -> dict[str, Any]:
         if about["format"] != recording.FORMAT:
             raise RecordingError(f"{path}: is of {about['format']!r}, not of a {recording.FORMAT!r}")
         _check_version(path, about["version"])
-        if not min(schema["interval_s"] for schema in about["schemas"].values()) > 0:
-            raise ValueError("an interval is not positive")
+        if not all(0 < float(schema["interval_s"]) < math.inf for schema in about["schemas"].values()):
+            raise ValueError("an interval is not a positive number of seconds")
     except FileNotFoundError:
         raise RecordingError(f"{directory}: is no recording, as there is no {recording.ABOUT} in it") from None
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}") from None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise RecordingError(f"{path}: is damaged: {type(error).__name__}: {error}") from None
     found: dict[str, Any] = about
     return found
@@ -138,8 +152,8 @@ def _in_order(lane: Iterator[tuple[Path, Rows]]) -> Iterator[Rows]:
     """The rows, checked: each is later than the one before it."""
     newest_s = -np.inf
     for path, rows in lane:
-        if not (np.diff(rows.times_s, prepend=newest_s) > 0).all():
-            raise RecordingError(f"{path}: is damaged: times do not increase near {rows.times_s[0]:.3f}")
+        if not np.isfinite(rows.times_s).all() or not (np.diff(rows.times_s, prepend=newest_s) > 0).all():
+            raise RecordingError(f"{path}: is damaged: times do not increase near {rows.times_s[0]:.15g}")
         newest_s = rows.times_s[-1]
         yield rows
 
@@ -156,14 +170,15 @@ class _Parquet:
                 raise
             raise RecordingError(f"{path}: needs {recording.PACKAGE}: install {recording.EXTRA}") from None
         self._path = path
-        self._damage = (pa.ArrowException, OSError, ValueError, LookupError)
+        self._damage = (pa.ArrowException, OSError, ValueError, LookupError, TypeError)
         try:
             self._file = pq.ParquetFile(path)
             metadata = self._file.metadata.metadata or {}
             first, *self._names = self._file.schema_arrow.names
         except self._damage as error:
             raise self._damaged(error) from None
-        _check_version(path, int(metadata.get(recording.VERSION_KEY.encode(), b"0")))
+        version = metadata.get(recording.VERSION_KEY.encode(), b"0").decode("latin-1")
+        _check_version(path, int(version) if version.isdecimal() else version)
         if first != recording.TIME:
             raise RecordingError(f"{path}: its first column is {first!r}, not {recording.TIME!r}")
 
@@ -185,11 +200,12 @@ class _Parquet:
         """Times of the first and the last row."""
         try:
             times_s = self._file.read([recording.TIME]).column(0).to_numpy()
+            if not len(times_s):
+                raise RecordingError(f"{self._path}: holds no rows")
+            first_s, last_s = float(times_s[0]), float(times_s[-1])
         except self._damage as error:
             raise self._damaged(error) from None
-        if not len(times_s):
-            raise RecordingError(f"{self._path}: holds no rows")
-        return float(times_s[0]), float(times_s[-1])
+        return _span_s(self._path, [(first_s, last_s)])
 
     def tables(self) -> Iterator[Floats]:
         """Parts of the file, float64[T, 1 + S]; NaN where there is no value."""

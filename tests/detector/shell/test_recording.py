@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,25 @@ def _rewrite(folder: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     pq.write_table(change(pq.read_table(file)), file)
 
 
+def _with(place: int, values: Callable[[int], pa.Array]) -> Callable[[pa.Table], pa.Table]:
+    """A change of one column; ``values`` is told how many rows there are."""
+    return lambda table: table.set_column(place, table.column_names[place], values(len(table)))
+
+
+def _ending_at(last_s: float | None) -> Callable[[pa.Table], pa.Table]:
+    """A change of the time of the last row."""
+
+    def change(table: pa.Table) -> pa.Table:
+        times_s = [*table.column("time_s").to_pylist()[:-1], last_s]
+        return table.set_column(0, "time_s", pa.array(times_s, pa.float64()))
+
+    return change
+
+
+def _versioned(text: str) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.replace_schema_metadata({"hostpulse.version": text})
+
+
 def _newer(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata({"hostpulse.version": "2"})
 
@@ -154,10 +174,28 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: _rewrite(folder, _newer), r"fast-000001\.parquet: is of version 2, this program reads 1"),
     (lambda folder: _rewrite(folder, lambda table: table.drop_columns(["time_s"])), "its first column is 'hostpulse_"),
     (
-        lambda folder: _rewrite(folder, lambda table: table.take([2, 1, 0])),
+        lambda folder: _rewrite(folder, lambda table: table.take([0, 2, 1, 3])),
         r"fast-000001\.parquet: is damaged: times do not increase near",
     ),
     (lambda folder: _rewrite(folder, lambda table: table.slice(0, 0)), "holds no rows"),
+    (lambda folder: _rewrite(folder, _versioned("one")), r"fast-000001\.parquet: is of version one, this program"),
+    (lambda folder: _say(folder, schemas={"a": {"interval_s": math.inf}}), r"recording\.json: is damaged"),
+    (lambda folder: _say(folder, schemas={"a": {"interval_s": 10**400}}), r"recording\.json: is damaged"),
+    (lambda folder: (folder / "recording.json").write_text("[" * 100_000), r"recording\.json: is damaged"),
+    *(
+        (
+            lambda folder, end_s=end_s: _rewrite(folder, _ending_at(end_s)),
+            rf"fast-000001\.parquet: is damaged: .* to {end}",
+        )
+        for end_s, end in ((None, "nan"), (math.inf, "inf"), (1e300, "1e"), (0.0, "0"))
+    ),
+    *(
+        (
+            lambda folder, value=value: _rewrite(folder, _with(2, lambda rows: pa.array([value] * rows))),
+            r"fast-000001\.parquet: is damaged: Cannot cast",
+        )
+        for value in ("1", b"1", [1.0], None)
+    ),
 ]
 
 
