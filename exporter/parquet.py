@@ -58,14 +58,22 @@ class Folder:
     """
 
     def __init__(self, directory: Path, max_bytes: int, about: dict[str, Any], anonymous: Anonymous) -> None:
-        """Raises OSError where the folder cannot be written, FullError where not even what is said of it fits."""
+        """Claims the folder: of two that want it one gets FileExistsError.
+
+        Raises OSError where the folder cannot be written, FullError where not even what is said of it fits.
+        """
         self.rows: Counter[Tier] = Counter()
         self.size_bytes = 0
         self._directory, self._max_bytes, self._anonymous = directory, max_bytes, anonymous
         self._about, self._said = {**about, "schemas": {}}, b""
         self._files: dict[Tier, _File] = {}
         self._numbers: Counter[Tier] = Counter()
-        self._describe()
+        (directory / recording.ABOUT).touch(exist_ok=False)
+        try:
+            self._describe()
+        except (OSError, FullError):
+            (directory / recording.ABOUT).unlink(missing_ok=True)
+            raise
 
     @property
     def files(self) -> int:
@@ -86,10 +94,10 @@ class Folder:
 
     def save(self, **said: object) -> None:
         """Have on disk all that was taken, and what else there is to say. Raises OSError and FullError."""
-        for file in self._files.values():
-            self._save(file)
         self._about |= said
         self._describe()
+        for file in self._files.values():
+            self._save(file)
 
     def _file(self, schema: Schema) -> _File:
         """The file that the next row of a layout goes to."""
@@ -108,6 +116,8 @@ class Folder:
 
     def _save(self, file: _File) -> None:
         if file.saved < len(file.rows):
+            if not file.saved:
+                self._describe()  # first, so that whatever ends the recording no file has columns that nobody described
             body = _encoded(file)
             self._replace(file.path, body, file.size_bytes)
             file.saved, file.size_bytes = len(file.rows), len(body)

@@ -101,14 +101,25 @@ def record(settings: Settings, order: Wanted) -> int:
     about = facts(settings, engine, host_of(settings), anonymous)
     try:
         folder = Folder(order.directory, order.max_bytes, about, anonymous)
+    except FullError:
+        raise SettingsError(f"--max-size: {order.max_bytes} bytes do not hold what is said of the host") from None
+    except FileExistsError:
+        raise SettingsError(f"--out={order.directory}: another recording has been begun there") from None
+    except OSError as error:
+        raise _cannot_write(order.directory, error) from None
+    try:
         return Recorder(engine, folder).run(order.duration_s)
     except FullError:
         _LOG.warning("ended: the recording would take more than --max-size; what came before is in %s", order.directory)
         return 0
     except OSError as error:
-        raise CannotRecordError(
-            f"--out={order.directory}: cannot write: {error.strerror or error}; what was written before is whole"
-        ) from None
+        raise _cannot_write(order.directory, error) from None
+
+
+def _cannot_write(directory: Path, error: OSError) -> CannotRecordError:
+    return CannotRecordError(
+        f"--out={directory}: cannot write: {error.strerror or error}; what was written before is whole"
+    )
 
 
 def _told_to_end(within_s: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,11 +30,12 @@ from exporter.engine import Engine
 from exporter.facts import facts
 from exporter.host import Host
 from exporter.parquet import Folder, FullError
-from exporter.record import Recorder
+from exporter.record import Recorder, Wanted, record
 from exporter.ring import Schema, Segment
-from exporter.settings import Settings
+from exporter.settings import Settings, SettingsError
 from tests.exporter.tiny import Hands, Script, engine, scripted
 from tests.nvml import Stub, profiles
+from tests.recordings import ABOUT
 from tests.servers import wait_until
 from tests.tree import ROOT
 
@@ -126,6 +128,39 @@ def test_recording_ends_before_it_is_larger_than_it_may_be(tmp_path: Path) -> No
     assert 10_000 < sum(path.stat().st_size for path in tmp_path.iterdir()) <= most
     assert len(values_of(tmp_path / "fast-000001.parquet")) > 100
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_recording_that_became_too_large_at_its_first_files_can_be_read(tmp_path: Path) -> None:
+    rows = [(tick / 10, math.sin(tick), tick / 3) for tick in range(100)]
+    other = [(tick / 10, math.cos(tick)) for tick in range(1000)]
+    folder = Folder(tmp_path, 8_000, ABOUT, Anonymous())
+    folder.add([segment(PAIR, rows), segment(schema_of(host.FORKS(), tier=Tier.SLOW), other)])
+    with pytest.raises(FullError, match=r"slow-000001\.parquet"):
+        folder.save()
+    found = open_recording(tmp_path)
+    assert (found.interval_s, found.span_s, list(found.lanes)) == (0.1, (0.0, 9.9), ["fast"])
+
+
+def test_layout_is_described_before_there_is_a_file_of_it(tmp_path: Path) -> None:
+    folder, other = folder_at(tmp_path), schema_of(memory.AVAILABLE_BYTES())
+    folder.add([segment(PAIR, [(1.0, 0.0, 0.0)]), segment(other, [(2.0, 0.0)])])  # the first file is ended, not saved
+    assert [path.name for path in tmp_path.glob("*.parquet")] == ["fast-000001.parquet"]
+    assert PAIR.digest in json.loads((tmp_path / "recording.json").read_text())["schemas"]
+
+
+def test_of_two_that_record_into_one_folder_one_is_refused(tmp_path: Path) -> None:
+    first = folder_at(tmp_path)
+    with pytest.raises(FileExistsError):
+        folder_at(tmp_path)
+    first.add([segment(PAIR, [(1.0, 2.0, 3.0)])])
+    first.save()
+    assert values_of(tmp_path / "fast-000001.parquet") == [[1.0, 2.0, 3.0]]
+
+
+def test_folder_stays_empty_where_not_even_the_description_fits(tmp_path: Path) -> None:
+    with pytest.raises(FullError):
+        folder_at(tmp_path, 10)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_tells_one_host_from_another_is_replaced(tmp_path: Path) -> None:
@@ -258,6 +293,23 @@ def test_size_that_is_reached_ends_it_with_a_message(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "more than --max-size" in done.stderr
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 64 << 10
+
+
+def test_size_that_holds_not_even_the_description_is_a_wrong_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "pthread_sigmask", lambda *_: None)  # not of this process
+    with pytest.raises(SettingsError, match="--max-size: 1000 bytes do not hold what is said of the host"):
+        record(Settings(), Wanted(tmp_path, 1.0, 1000))
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_that_are_started_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "exporter", "record", f"--out={tmp_path / 'out'}", "--duration=1s"]
+    both = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=LIMIT_S)[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], said
+    assert re.search(r"--out=.*: (another recording has been begun there|is not empty)", "".join(said))
 
 
 def test_disk_that_takes_nothing_more_is_said_plainly(tmp_path: Path) -> None:
