@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import os
 import struct
 from socket import AF_INET, SOCK_DGRAM, socket
 
@@ -50,7 +51,7 @@ class Ethtool:
 
     def _ask(self, device: str, buffer: bytearray) -> None:
         place = ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))
-        fcntl.ioctl(self._socket, _SIOCETHTOOL, _REQUEST.pack(device.encode(), place))
+        fcntl.ioctl(self._socket, _SIOCETHTOOL, _REQUEST.pack(os.fsencode(device), place))
 
     def close(self) -> None:
         """Close the socket."""

@@ -75,6 +75,13 @@ def test_interface_that_is_not_there_is_an_error_that_a_collector_can_pass_over(
     asked.close()
 
 
+def test_interface_may_be_called_what_is_not_utf8() -> None:
+    asked = Ethtool()
+    with pytest.raises(OSError, match=r"\[Errno \d+\]"):
+        asked.count(os.fsdecode(b"\xff\x85"))
+    asked.close()
+
+
 def test_interfaces_of_a_capture_are_not_asked_here(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="network namespace"):
         opened("nicevents", captured_vm(tmp_path))
