@@ -18,6 +18,9 @@ from detector.settings import TABLE, Settings, walk
 Keys = tuple[str, ...]
 
 _SELF_EXPLAINING = ("list", "text", "URL")
+_TAG = "tag:yaml.org,2002:"
+_NULL = f"{_TAG}null"
+_WRITTEN = frozenset(f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value"))
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}]*)\}")
 
 
@@ -94,6 +97,8 @@ def read_file(file: Path, environment: Mapping[str, str]) -> list[tuple[Keys, An
         document = yaml.compose(text, Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: cannot be read: it is nested too deep") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{file}:{line}: not YAML: {error.problem}") from None
@@ -110,7 +115,6 @@ class _Place:
     def __init__(self, file: Path, environment: Mapping[str, str]) -> None:
         self._file = file
         self._environment = environment
-        self._loader = yaml.SafeLoader("")
 
     def error(self, node: yaml.Node, message: str) -> ConfigError:
         """An error at a node."""
@@ -119,12 +123,18 @@ class _Place:
     def plain(self, node: yaml.Node, keys: Keys) -> Any:
         """The value of a node that is no section."""
         if isinstance(node, yaml.SequenceNode):
-            return [self.plain(item, keys) for item in node.value]
+            return [self.text(item, keys) for item in node.value]
+        return self.text(node, keys)
+
+    def text(self, node: yaml.Node, keys: Keys) -> str:
+        """A single value as it is written, like one of a flag: YAML's own ideas of ``off`` or ``1:30`` do not count."""
         if not isinstance(node, yaml.ScalarNode):
-            raise self.error(node, f"{'.'.join(keys)}: a single value or a list belongs here, not a mapping")
-        value = self._loader.construct_object(node)
-        if not isinstance(value, str):
-            return value
+            what = "a mapping" if isinstance(node, yaml.MappingNode) else "a list of lists"
+            raise self.error(node, f"{'.'.join(keys)}: a single value or a list belongs here, not {what}")
+        if node.tag == _NULL:
+            raise self.error(node, f'{".".join(keys)}: a value belongs here, "" where it is to be empty')
+        if node.tag not in _WRITTEN:
+            raise self.error(node, f"{'.'.join(keys)}: a value without a tag belongs here, not one with {node.tag}")
 
         def replacement(match: re.Match[str]) -> str:
             name = match["name"]
@@ -134,7 +144,7 @@ class _Place:
                 raise self.error(node, f"{'.'.join(keys)}: environment variable {name} is not set")
             return self._environment[name]
 
-        return _VARIABLE.sub(replacement, value)
+        return _VARIABLE.sub(replacement, str(node.value))
 
 
 def line_of(node: yaml.Node) -> int:

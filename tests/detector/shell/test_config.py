@@ -91,6 +91,17 @@ def test_defaults_are_those_that_the_documents_promise() -> None:
         ),
         ("web: {listen_address: localhost}", ":1: web.listen_address: must be HOST:PORT"),
         ("view: always", ":1: view: Input should be 'auto', 'live', 'plain' or 'off'"),
+        ("window: {duration: !foo 3s}", ":1: window.duration: a value without a tag belongs here, not one with !foo"),
+        ("window: {duration: 1:30}", ":1: window.duration: must be a duration such as 500ms"),
+        ("window: {duration: 2020-13-45}", ":1: window.duration: must be a duration such as 500ms"),
+        ("web: {max_connections: true}", ":1: web.max_connections: Input should be a valid integer"),
+        ("alarms_per_host_day: {warning: yes}", ":1: alarms_per_host_day.warning: Input should be a valid number"),
+        ("state:\n  directory:", ':2: state.directory: a value belongs here, "" where it is to be empty'),
+        (
+            "source: {exporter: {targets: &a [*a]}}",
+            ":1: source.exporter.targets: a single value or a list belongs here",
+        ),
+        ("{a: " * 3000, ": cannot be read: it is nested too deep"),
     ],
 )
 def test_mistake_in_the_file_is_named_with_its_line(text: str, said: str, file: Path) -> None:
@@ -98,6 +109,24 @@ def test_mistake_in_the_file_is_named_with_its_line(text: str, said: str, file: 
     message = error_of(file)
     assert message.startswith(str(file))
     assert said in message
+
+
+@pytest.mark.parametrize("value", ["null", "[[1]]", "{a: 1}", "!foo 3s", "!!binary a", "&a [*a]"])
+def test_value_that_fits_nowhere_is_named_with_its_key_wherever_it_stands(value: str, file: Path) -> None:
+    for setting in walk():
+        file.write_text(
+            "".join(f"{'  ' * depth}{key}:\n" for depth, key in enumerate(setting.path))[:-1] + f" {value}\n"
+        )
+        assert f": {setting.key}: a" in error_of(file), setting.key
+
+
+def test_words_that_yaml_takes_for_something_else_are_text(file: Path) -> None:
+    file.write_text(
+        "view: off\nsource: {exporter: {job: 2024-01-02}}\nstate: {directory: no}\nbaseline: {duration: 90}"
+    )
+    settings = load(file, {}, {})
+    given = settings.source.settings.model_dump()["job"], settings.state.directory, settings.baseline.duration_s
+    assert (settings.model_dump()["view"], *given) == ("off", "2024-01-02", "no", 90.0)
 
 
 def test_file_that_is_missing_is_named(tmp_path: Path) -> None:
