@@ -78,7 +78,10 @@ class Store:
     def save(
         self, host: Host, config: str, header: Header, arrays: Mapping[str, npt.NDArray[Any]], end_s: float
     ) -> None:
-        """Save one host. Raises OSError (disk full, say); the files before it are untouched then."""
+        """Save one host; what was saved of it at a later time is given up.
+
+        Raises OSError (disk full, say); the files before it are untouched then.
+        """
         about = {
             "format": FORMAT_VERSION,
             "config": config,
@@ -93,7 +96,9 @@ class Store:
         name = _stem(host)
         final = self._directory / f"{name}.{round(end_s * 1000):015d}.npz"
         _write(final, body.getbuffer())
-        for old in self._files(host)[self._generations :]:
+        files = self._files(host)
+        newest = files.index(final)  # what is later was saved before the host's clock was set back
+        for old in (*files[:newest], *files[newest + self._generations :]):
             old.unlink(missing_ok=True)
 
     def load(self, host: Host, config: str, restore: Callable[[Header, Arrays], T]) -> Saved[T] | None:

@@ -78,6 +78,19 @@ def test_newest_generations_are_kept(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.part")) == []
 
 
+def test_state_is_saved_after_the_clock_was_set_back(tmp_path: Path) -> None:
+    store, other = Store(tmp_path, 3), Host("10.0.0.2:17720", "hostpulse")
+    fill(store, 9000.0, other, 7.0)
+    for number in range(4):
+        fill(store, 5000.0 + number, size=float(number))
+    fill(store, 1000.0, size=9.0)
+    assert size_of(store) == 9.0
+    for number in range(4):
+        fill(store, 1001.0 + number, size=float(number))
+    assert (size_of(store), size_of(store, other)) == (3.0, 7.0)
+    assert len(list(tmp_path.glob("*.npz"))) == 4
+
+
 def test_hosts_do_not_share_files(tmp_path: Path) -> None:
     store = Store(tmp_path, 1)
     hosts = [Host("a:1", "x"), Host("a:1", "y"), Host("a_1", "x"), Host("../../etc/passwd", "x"), Host("ä" * 300, "x")]
