@@ -1,19 +1,20 @@
 """One HTTP GET with a bound on its whole duration and size; https://requests.readthedocs.io/en/latest/user/advanced/.
 
-``requests`` bounds each socket operation only: a server that trickles would hold a reader for ever.
+``requests`` bounds each socket operation only: a server that trickles would hold a reader for ever. Here its adapter
+bounds the whole answer.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
+
+from detector.deadline import BoundedAdapter
 
 _CHUNK_BYTES = 1 << 18
 _LONGEST_QUOTE = 300
@@ -46,7 +47,7 @@ class Fetcher:
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.headers.update({"Accept-Encoding": "identity", "User-Agent": "hostpulse-detector"})
-        adapter = HTTPAdapter(pool_connections=_HOSTS, pool_maxsize=_CONNECTIONS)
+        adapter = BoundedAdapter(pool_connections=_HOSTS, pool_maxsize=_CONNECTIONS)
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
         self._prepared: dict[str, requests.PreparedRequest] = {}
@@ -57,12 +58,13 @@ class Fetcher:
         Raises:
             FetchError: connection, time-out, size.
         """
-        deadline = time.monotonic() + self._timeout_s
         shown = without_password(url)
         try:
             request = self._request(url, parameters)
             with self._session.send(request, timeout=self._timeout_s, stream=True, allow_redirects=False) as reply:
-                return reply.status_code, self._body(reply, deadline, shown)
+                return reply.status_code, self._body(reply, shown)
+        except (requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as error:
+            raise FetchError(f"{shown}: no complete answer within {self._timeout_s:g} s") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise FetchError(f"{shown}: {_reason(error)}") from error
 
@@ -77,7 +79,7 @@ class Fetcher:
         request.url = f"{request.url}?{urlencode(parameters)}"
         return request
 
-    def _body(self, reply: requests.Response, deadline: float, shown: str) -> bytes:
+    def _body(self, reply: requests.Response, shown: str) -> bytes:
         parts: list[bytes] = []
         size = 0
         while part := reply.raw.read1(_CHUNK_BYTES):
@@ -85,8 +87,6 @@ class Fetcher:
             size += len(part)
             if size > self._largest_bytes:
                 raise FetchError(f"{shown}: the answer is larger than {self._largest_bytes} bytes")
-            if time.monotonic() > deadline:
-                raise FetchError(f"{shown}: no complete answer within {self._timeout_s:g} s")
         return b"".join(parts)
 
 

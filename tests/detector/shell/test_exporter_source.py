@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -162,6 +165,38 @@ def test_server_that_trickles_is_given_up_in_time(exporter: ScriptedExporter) ->
     with pytest.raises(SourceError, match=r"within 0\.3 s"):
         source.newest_s(host)
     assert time.monotonic() - begun_s < 2
+
+
+@pytest.mark.parametrize(
+    "trickle",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-Header: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", id="header"),
+        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" * 4, id="continue"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * 50, id="chunk"),
+    ],
+)
+def test_server_that_trickles_before_the_body_is_given_up_in_time(exporter: ScriptedExporter, trickle: bytes) -> None:
+    gone = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            for byte in trickle:
+                connection.sendall(bytes([byte]))
+                if gone.wait(0.05):
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        source, host = source_of(exporter, targets=[f"http://127.0.0.1:{listening.getsockname()[1]}"], timeout="300ms")
+        begun_s = time.monotonic()
+        with pytest.raises(SourceError, match=r"no complete answer within 0\.3 s"):
+            source.newest_s(host)
+        took_s = time.monotonic() - begun_s
+        gone.set()
+        thread.join(5)
+    assert took_s < 2
 
 
 def test_nobody_listening_is_an_error_in_plain_words(exporter: ScriptedExporter) -> None:
