@@ -24,6 +24,7 @@ _TARGET = re.compile(r"(?:(?P<instance>[^=/\s]+)=)?(?P<url>\S+)")
 _LARGEST_BYTES = 256 << 20
 _SCHEMAS_KEPT = 16
 _SHOWN = 3
+_LONGEST_QUOTE = 200
 _COMPLETE = 0.9  # a time is complete once the next sample, an interval after the newest, must lie behind it
 
 _LOG = logging.getLogger(__name__)
@@ -62,6 +63,16 @@ class ExporterSettings(Section):
     )
     job: str = Field(default="hostpulse", description="The label `job` on all outputs.")
     timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
+
+
+def _one_line(body: bytes) -> str:
+    """Bytes of somebody else as text that may be logged: without ends of lines, and nothing that moves a cursor.
+
+    >>> _one_line(b"not \\x1b[2J ready\\r\\n\\xff")
+    'not [2J ready �'
+    """
+    text = body.decode(errors="replace")
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 class _Target:
@@ -168,7 +179,7 @@ class ExporterSource(Source):
             asked_s = self._clock.elapsed_s()
             status, body = self._fetcher.get(url, parameters)
             if status != 200:
-                raise SourceError(f"{shown}: status {status}: {body[:200].decode(errors='replace').strip()}")
+                raise SourceError(f"{shown}: status {status}: {_one_line(body[:_LONGEST_QUOTE])}")
             header, tables = decode(body, {name: len(columns) for name, columns in target.columns.items()})
             for segment in header.segments:
                 if segment.columns is not None:

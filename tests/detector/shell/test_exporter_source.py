@@ -141,6 +141,13 @@ def test_bad_answer_is_an_error_that_names_the_target(
     assert len(source.read(host, 0.0, 9.0).times_s) == 40
 
 
+def test_answer_that_is_quoted_stays_one_line_of_the_log(exporter: ScriptedExporter) -> None:
+    source, host = source_of(exporter)
+    exporter.spoil = lambda _: (500, b"<html>\x1b[2J\r\n07:00:00 ERROR   made up\n")
+    with pytest.raises(SourceError, match=r": status 500: <html> \[2J 07:00:00 ERROR made up$"):
+        source.newest_s(host)
+
+
 def test_body_that_ends_early_is_an_error(exporter: ScriptedExporter) -> None:
     source, host = source_of(exporter)
 
