@@ -17,6 +17,7 @@ from tornado.iostream import IOStream, StreamClosedError
 MAX_HEADER_BYTES = 16 << 10
 _MAX_BODY_BYTES = 16 << 10
 HEADER_END = b"\r\n\r\n"
+_AUTHORITY = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 _LENGTH = re.compile(r"\d{1,9}")
 _MALFORMED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -90,9 +91,14 @@ def understood(heard: bytes) -> HTTPServerRequest:
 
     >>> understood(b"GET /metrics?a=1 HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n").path
     '/metrics'
+    >>> understood(b"GET http://h:1/metrics HTTP/1.1\\r\\nHost: h:1\\r\\n\\r\\n").path  # as of a proxy
+    '/metrics'
     """
     start, _, rest = heard.decode("latin1").lstrip("\r\n").partition("\r\n")
-    return HTTPServerRequest(start_line=parse_request_start_line(start), headers=HTTPHeaders.parse(rest))
+    line = parse_request_start_line(start)
+    if whose := _AUTHORITY.match(line.path):
+        line = line._replace(path="/" + line.path[whose.end() :].removeprefix("/"))
+    return HTTPServerRequest(start_line=line, headers=HTTPHeaders.parse(rest))
 
 
 def _body_bytes(headers: HTTPHeaders) -> int:
@@ -104,5 +110,5 @@ def _body_bytes(headers: HTTPHeaders) -> int:
 
 
 def _stays_open(request: HTTPServerRequest) -> bool:
-    wish = request.headers.get("Connection", "").lower()
-    return wish != "close" if request.version == "HTTP/1.1" else wish == "keep-alive"
+    wishes = {wish.strip() for wish in request.headers.get("Connection", "").lower().split(",")}
+    return "close" not in wishes and (request.version == "HTTP/1.1" or "keep-alive" in wishes)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from math import isfinite
+from math import isfinite, nan
 from secrets import token_hex
 
 from tornado.httputil import HTTPServerRequest
@@ -18,6 +18,7 @@ from exporter.exposition import accepted
 from exporter.server import BadRequestError, Page, Response
 
 _DIGEST = re.compile(r"[0-9a-f]{16}")
+_SECONDS = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 _STALE_S = 5.0
 
 
@@ -85,10 +86,7 @@ def _texts(request: HTTPServerRequest, name: str) -> list[str]:
 def _since(given: list[str]) -> float:
     if not given:
         return 0.0
-    try:
-        since_s = float(given[-1])
-    except ValueError:
-        since_s = float("nan")
+    since_s = float(given[-1]) if _SECONDS.fullmatch(given[-1]) else nan
     if not isfinite(since_s):
         raise BadRequestError(
             f"since: {given[-1]!r} is not allowed; allowed: seconds since the epoch, such as 1700000000.5"

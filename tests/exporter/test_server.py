@@ -166,7 +166,25 @@ def test_client_with_many_requests_at_once_keeps_nobody_waiting() -> None:
             assert b"hello" in _raw(address, b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 
 
-@pytest.mark.parametrize(("wish", "stays"), [("", False), ("Connection: Keep-Alive\r\n", True)])
+@pytest.mark.parametrize("asked", ["http://h:1/", "HTTP://h", "http://h?x=1", "https://user@[::1]:1/?x"])
+def test_request_with_a_whole_url_asks_for_its_path(url: str, asked: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    request = f"GET {asked} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    assert _raw((host, int(port)), request.encode()).endswith(b"\r\n\r\nhello\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "wishes"), [("1.1", "close, TE"), ("1.1", "TE,Close"), ("1.0", "keep-alive, close"), ("1.0", "TE")]
+)
+def test_wish_for_an_end_is_heard_among_others(url: str, version: str, wishes: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    answer = _raw((host, int(port)), f"GET / HTTP/{version}\r\nHost: h\r\nConnection: {wishes}\r\n\r\n".encode())
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+@pytest.mark.parametrize(
+    ("wish", "stays"), [("", False), ("Connection: Keep-Alive\r\n", True), ("Connection: TE, keep-alive\r\n", True)]
+)
 def test_old_client_keeps_its_connection_only_when_it_asks_to(url: str, wish: str, stays: bool) -> None:
     host, _, port = url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), _LIMIT_S) as connection:
