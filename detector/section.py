@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -64,9 +65,18 @@ def _split(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _has_address(url: str) -> bool:
+    """Whether there is a host, and a port that can be one."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def check_url(value: str) -> str:
     """The URL without a slash at its end; ValueError for anything else."""
-    if not _URL.fullmatch(value):
+    if not _URL.fullmatch(value) or not _has_address(value):
         raise ValueError("must be a URL such as http://127.0.0.1:9090, without query or fragment")
     return value.rstrip("/")
 
