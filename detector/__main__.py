@@ -45,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logs.set_up(settings.log.level, settings.log.format)
     clock = SystemClock()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: clock.stop())
+        if options.command in _BY_THE_CLOCK:
+            signal.signal(number, lambda _number, _frame: clock.stop())
+        else:
+            signal.signal(number, signal.SIG_DFL)
     try:
         code = _COMMANDS[options.command](options, settings, clock)
     except (StartError, GaveUpError, RecordingError, ReplayError, ExportError) as error:
@@ -106,6 +109,7 @@ _COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
     "replay": _replay,
     "export-rules": _export_rules,
 }
+_BY_THE_CLOCK = ("run", "once", "replay")  # these end when the clock says so; others would not hear a signal
 
 
 def _complain(message: str, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -127,6 +128,26 @@ def export(*flags: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "detector", "export-rules", *flags]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, capture_output=True, text=True, timeout=30, env=environment)
+
+
+def _writing_end(pipe: Path) -> int | None:
+    """A descriptor to write to a pipe, once somebody reads it; None before."""
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_it_though_the_folder_does_not_answer(tmp_path: Path, number: signal.Signals) -> None:
+    pipe = tmp_path / "host-0123.000000001000000.npz"  # read like a file on a server that is away
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "detector", "export-rules", "--keep", f"--state.directory={tmp_path}"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE) as process:
+        held = wait_until(lambda: _writing_end(pipe), 30, "the file is read")
+        process.send_signal(number)
+        assert process.wait(10) == -number
+        os.close(held)
 
 
 def test_command_says_what_is_wrong_with_it(tmp_path: Path) -> None:
