@@ -69,6 +69,10 @@ class _Page(RequestHandler):
     def set_default_headers(self) -> None:
         self.set_header("Server", "hostpulse-detector")
 
+    def head(self) -> None:
+        """The headers of ``get``; tornado leaves out the body."""
+        self.get()
+
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - no traceback to strangers
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"{status_code} {self._reason}\n")

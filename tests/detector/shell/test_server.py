@@ -86,6 +86,16 @@ def test_landing_page_links_every_other_page_and_quotes_what_it_shows(site: Site
     assert "&lt;b&gt;made&lt;/b&gt;" in page
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_head_gives_the_headers_of_get_and_no_body(site: Site, path: str) -> None:
+    with requests.Session() as session:
+        asked = session.head(site.server.url + path, timeout=5)
+        got = session.get(site.server.url + path, timeout=5)  # on the same connection: no body is in the way
+    assert (asked.status_code, asked.content) == (200, b"")
+    assert asked.headers["Content-Type"] == got.headers["Content-Type"]
+    assert int(asked.headers["Content-Length"]) > 0
+
+
 def test_unknown_page_is_not_found(site: Site) -> None:
     reply = site.get("/nothing")
     assert (reply.status_code, reply.text) == (404, "404 Not Found\n")
