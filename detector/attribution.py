@@ -52,11 +52,13 @@ def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
 
 
 def shares(evidence: Floats, usual: Floats) -> dict[str, float]:
-    """Share of each subsystem from evidence [G] over its usual size [G]; they sum to 1, even where there is none."""
+    """Share of each subsystem from evidence [G] over its usual size [G]; they sum to 1.
+
+    As much as is usual counts for each, so that the shares are even where there is little evidence of anything.
+    """
     weights: Floats = np.array([SUBSYSTEM_WEIGHT.get(Subsystem(name), 1.0) for name in JUDGED_SUBSYSTEMS])
-    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2
-    total = float(relative.sum())
-    parts = relative / total if total > 0 else np.full(len(relative), 1.0 / len(relative))
+    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2 + 1.0
+    parts = relative / relative.sum()
     return {subsystem: float(part) for subsystem, part in zip(JUDGED_SUBSYSTEMS, parts, strict=True)}
 
 

@@ -16,6 +16,7 @@ from detector.frame import Floats
 
 ENOUGH_EXCESSES = 50
 MOST_SHAPE = 0.5
+SEEN_MARGIN = 1.1  # what the model in use has been fitted on does not alarm it
 MARGIN, PAGE_MARGIN = 1.25, 1.5
 LEAST_BOUND = 1.0  # normalised scores: the high end of what single windows usually have is 1.0
 MOST_SCORE = 10.0
@@ -125,19 +126,20 @@ def calibrate(
     maxima: Floats,
     maxima_per_day: float,
     budget: Budget,
-    least_bound: float = 0.0,
+    seen: float = 0.0,
 ) -> Calibration:
     """Calibrate on held-out values float64[N] of which ``runs`` intp[N] numbers the unbroken stretches.
 
     ``maxima`` float64[M]: largest alarm statistic of each past stretch of time, ``maxima_per_day`` of which make a day;
-    with enough of them the bounds meet the budget, else the bound is provisional. No bound is below ``least_bound``.
+    with enough of them the bounds meet the budget, else the bound is provisional. ``seen`` is the largest
+    alarm statistic of what the model was fitted on: it is within the bound.
     """
     rows = len(held_out)
     assert rows >= 2, f"cannot calibrate on {rows} windows"
     pareto = rows * 0.05 >= ENOUGH_EXCESSES
     tail = fit_tail(held_out, 0.05 if pareto else 0.1, pareto)
     sample = np.quantile(held_out, np.linspace(0.0, 1.0, SAMPLE_POINTS))
-    least = max(LEAST_BOUND, least_bound, tail.level + tail.scale)
+    least = max(LEAST_BOUND, seen, tail.level + tail.scale)
     if len(maxima) * 0.1 >= ENOUGH_EXCESSES:
         extremes = fit_tail(maxima, 0.1, pareto=True)
         warning, page = (
@@ -151,7 +153,7 @@ def calibrate(
         page_bound = max(bound, min(page, PAGE_MARGIN * beyond)) if len(maxima) >= maxima_per_day else np.inf
         return Calibration(sample, rows, tail, bound, page_bound, provisional=False)
     largest = max(worst(held_out, runs, budget), float(np.max(maxima, initial=-np.inf)))
-    bound = max(least, MARGIN * largest)
+    bound = max(least, SEEN_MARGIN * seen, MARGIN * largest)
     return Calibration(sample, rows, tail, bound, np.inf, provisional=True)
 
 

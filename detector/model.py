@@ -28,7 +28,6 @@ FOLDS = 4
 INDEPENDENT_R, DISTINCT_R = 0.9, 0.95
 MOST_DISTINCT = 200
 FUSED = "fused"
-SEEN_MARGIN = 1.1  # what the model in use has been fitted on does not alarm it
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def fit_model(
             maxima if name == FUSED else nothing,
             per_day,
             budget,
-            SEEN_MARGIN * worst(seen[:, column], runs, budget),
+            worst(seen[:, column], runs, budget),
         )
         for column, name in enumerate([*(detector.name for detector in parts.detectors), FUSED])
     }
