@@ -12,7 +12,7 @@ from detector.episode import Episode
 from detector.judge import Judge
 from detector.model import fit_model
 from detector.state import HostState
-from detector.training import Float32s, align
+from detector.training import FULL_ROWS, Float32s, align
 
 MOST_MAXIMA = 10_080  # a week of minutes
 DAY_S = 86400.0
@@ -30,13 +30,13 @@ def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
         return span_s >= judge_by.baseline_s
     if state.episode.open:
         return False
-    doubled = state.training.rows >= min(2 * state.model.rows, state.training.full_rows)
+    doubled = state.training.rows >= min(2 * state.model.rows, FULL_ROWS)
     return state.outdated or end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
 
 
 def _growing(state: HostState) -> bool:
     """Whether the model in use, if any, saw clearly less than the training memory can hold."""
-    return state.model is None or state.model.rows < state.training.full_rows
+    return state.model is None or state.model.rows < FULL_ROWS
 
 
 def fit(state: HostState, judge_by: Judge) -> HostState:

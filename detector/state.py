@@ -21,7 +21,7 @@ from detector.episode import Episode
 from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Normaliser
-from detector.model import Model, Parts
+from detector.model import Model, Parts, judge, rate
 from detector.pruning import Groups
 from detector.scaling import Scaler
 from detector.training import Block, Float32s, Training
@@ -214,7 +214,7 @@ def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArr
         for name, entry in header["calibrations"].items()
     }
     names = tuple(header["names"])
-    return Model(
+    model = Model(
         features=tuple(map(feature_of, names)),
         names=names,
         parts=parts,
@@ -223,3 +223,14 @@ def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArr
         usual_evidence=arrays["usual_evidence"],
         rows=header["rows"],
     )
+    _try(model)
+    return model
+
+
+def _try(model: Model) -> None:
+    """Judge a typical window, for a model whose arrays do not fit each other would fail in each; raises ValueError."""
+    try:
+        rate(model, judge(model, model.parts.scaler.median[None, :]).normalised)
+        model.features[len(model.parts.groups.group) - 1]
+    except (IndexError, TypeError, KeyError) as error:
+        raise ValueError(f"the arrays of its model do not fit each other: {error}") from error

@@ -17,7 +17,7 @@ BLOCK_ROWS = 50
 MOST_BLOCKS = 20
 MOST_ROWS = BLOCK_ROWS * MOST_BLOCKS
 MOST_VALUES, MOST_TIMES = 200 * MOST_ROWS, 5  # fewer features: more windows, and so many times more at most
-FULL = 0.75  # blocks that new devices cut short must not make a full memory look like a young one
+FULL_ROWS = MOST_ROWS * 3 // 4  # blocks that new devices cut short must not make a full memory look like a young one
 HORIZON_S, HORIZON_MEMORIES = 86400.0, 10
 
 Float32s = npt.NDArray[np.float32]
@@ -51,11 +51,6 @@ class Training:
         known = int((~np.isnan(self.blocks[-1].x)).any(axis=0).sum()) if self.blocks else MOST_VALUES
         by_values = MOST_VALUES // (BLOCK_ROWS * max(1, known))
         return max(MOST_BLOCKS, min(by_values, MOST_TIMES * MOST_BLOCKS))
-
-    @property
-    def full_rows(self) -> int:
-        """From how many windows on the memory counts as full."""
-        return int(FULL * BLOCK_ROWS * self.most_blocks)
 
     def add(self, end_s: float, x: Float32s, names: tuple[str, ...], stride_s: float) -> Training:
         """With one more window; other features start a new block."""

@@ -15,7 +15,7 @@ from detector.judge import Judge
 from detector.learning import due, fit
 from detector.pipeline import disturbed, features_at, step
 from detector.state import HostState
-from detector.training import BLOCK_ROWS, Training
+from detector.training import FULL_ROWS, MOST_ROWS, Training
 from detector.verdict import Phase
 from tests.detector.synthetic import FAULTY, INSTANCE, START_S, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE, Watched, scores, watch, windows
@@ -177,7 +177,7 @@ def _doubled(training: Training) -> Training:
 
 def test_full_memory_with_blocks_cut_short_keeps_the_minutes_it_is_calibrated_on(learned: Watched) -> None:
     training = _doubled(_doubled(learned.state.training))
-    assert training.full_rows <= training.rows < BLOCK_ROWS * training.most_blocks
+    assert FULL_ROWS <= training.rows < MOST_ROWS
     state = fit(replace(learned.state, training=training), JUDGE)
     minutes = replace(state, maxima=np.linspace(0.1, 0.9, 600))
     refitted = fit(minutes, JUDGE)

@@ -85,6 +85,15 @@ def test_missing_array_is_named(learned: Watched) -> None:
         HostState.from_arrays(header, arrays)
 
 
+@pytest.mark.parametrize("name", ["layout/distinct", "layout/independent", "scaler/median", "normaliser/range"])
+def test_model_whose_arrays_do_not_fit_each_other_is_refused(learned: Watched, name: str) -> None:
+    header, arrays = learned.state.to_arrays()
+    array = arrays[name]
+    arrays[name] = array + 10_000 if name.startswith("layout/") else array[:-1]
+    with pytest.raises(ValueError, match=r"fit|shape|broadcast|subsystem"):
+        HostState.from_arrays(header, arrays)
+
+
 def test_new_baseline_that_is_being_learned_is_not_forgotten(learned: Watched) -> None:
     state = replace(learned.state, rebaselining=True, rebaselines=2)
     restored = _through_a_file(state)
