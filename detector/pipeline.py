@@ -177,7 +177,9 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
             onset_s=episode.onset_s if episode.open else NEVER,
         )
     elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
-    progress = min(1.0, elapsed_s / judge_by.baseline_s, state.training.rows / judge_by.least_rows)
+    settling = judge_by.settling_s / judge_by.stride_s  # windows that are not learned, and take their time all the same
+    learned = (state.training.rows + settling) / (judge_by.least_rows + settling)
+    progress = min(1.0, elapsed_s / judge_by.baseline_s, learned)
     return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress)
 
 

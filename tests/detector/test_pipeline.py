@@ -40,6 +40,8 @@ def test_host_learns_until_its_baseline_is_full(learned: Watched) -> None:
     progress = [verdict.progress for verdict in learned.verdicts]
     assert progress == sorted(progress)
     assert (progress[0], progress[-1]) == (0.0, 1.0)
+    for share in (0.05, 0.5, 0.9):
+        assert progress[round(share * JUDGE.baseline_s)] == pytest.approx(share, abs=0.01)
     assert np.isnan(scores(learned)).all()
     assert learned.state.fits == 1
 
