@@ -63,22 +63,26 @@ def kept(text: str) -> set[str]:
     return set(rules(text)["regex"].split("|"))
 
 
-def seeing_only(model: Model, *signals: str) -> Model:
-    """The model as if pruning had left features of these signals alone."""
+def seeing_only(learned: HostState, *signals: str) -> Model:
+    """The host's model as if pruning had left features of these signals alone."""
+    model = learned.model
+    assert model is not None
     chosen = np.array([place for place, one in enumerate(model.features) if one.channel.series.name in signals])
     layout = replace(model.parts.layout, independent=chosen[:1], distinct=chosen[1:])
-    return replace(model, parts=replace(model.parts, layout=layout))
+    z = model.parts.scaler.deviations(learned.training.table()[1])
+    detectors = tuple(type(detector).fit(z, layout) for detector in model.parts.detectors)
+    return replace(model, parts=replace(model.parts, layout=layout, detectors=detectors))
 
 
 def test_families_of_used_signals_are_kept_and_those_the_program_needs(learned: HostState, tmp_path: Path) -> None:
     model = learned.model
     assert model is not None
     one, other = sorted({feature.channel.series.name for feature in model.features})[:2]
-    state = replace(learned, model=seeing_only(model, one))
+    state = replace(learned, model=seeing_only(learned, one))
     always = {BUILD_INFO.name, COLLECTOR_SUCCESS.name, SAMPLE_TIMESTAMP_SECONDS.name}
     needed = SIGNALS[one].expression.families() | always
     assert kept(keep_rules(saved(tmp_path, state))) == needed | {"hostpulse_anomaly_.+", "hostpulse_detector_.+"}
-    second = replace(learned, instance="other:1", model=seeing_only(model, other))
+    second = replace(learned, instance="other:1", model=seeing_only(learned, other))
     both = keep_rules(saved(tmp_path, second))
     assert kept(both) >= needed | SIGNALS[other].expression.families()
     assert "2 hosts" in both.splitlines()[0]
