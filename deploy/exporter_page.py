@@ -135,6 +135,7 @@ project's recorded tree and on written ones. Where the two differ on purpose:
 | label of a temperature | in a series of its own (`node_hwmon_sensor_label`) | the label `label` |
 | several sensor chips of one device | up to 1.11 one of them | each, what it is called added to `chip` |
 | temperatures of NVMe drives | among those of `node_hwmon` | `hostpulse_storage_nvme_temperature_celsius` |
+| base frequency of a CPU | not told | `limit="base"` of `hostpulse_cpu_frequency_limit_hertz` |
 | perf events | from when it was started | from when this was started |
 
 Not compared are hardware events, for which a PMU is needed, and what came after node_exporter 1.5: `node_cpu_online`,

@@ -12,8 +12,12 @@ _INTERFACES_LEFT_OUT = re.compile(r"veth.*")
 # Memory and files that pose as disks, floppies, and partitions, which their disk counts already.
 _DISKS_LEFT_OUT = re.compile(r"(z?ram|loop|fd)\d+|(h|s|v|xv)d[a-z]+\d+|(nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+)p\d+")
 
-NUMA_NODES = "/sys/bus/pci/devices/*/numa_node"
-_PCI_DEVICES = "/sys/bus/pci/devices"
+PCI_DEVICES = "/sys/bus/pci/devices"
+NUMA_NODES = f"{PCI_DEVICES}/*/numa_node"
+PCI_ENDPOINTS = ("0x0108", "0x02", "0x03", "0x12")
+"""What classes of PCI devices begin with that work and data hang on: NVMe, network, display and 3D, accelerators."""
+# Mounts of containers: as many as there are, under names that nobody knows again.
+_MOUNTPOINTS_LEFT_OUT = re.compile(r"/(var/lib/(docker|containers|containerd|kubelet)|run)/.+")
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
@@ -35,6 +39,15 @@ def wanted_disk(name: str) -> bool:
     return not _DISKS_LEFT_OUT.fullmatch(name)
 
 
+def wanted_mountpoint(name: str) -> bool:
+    """Whether what is mounted there is the host's own.
+
+    >>> [wanted_mountpoint(name) for name in ("/data", "/var/lib/kubelet/pods/1b/volumes/x")]
+    [True, False]
+    """
+    return not _MOUNTPOINTS_LEFT_OUT.fullmatch(name)
+
+
 def pci_address(host: Host, link: str) -> str:
     """The address of the nearest PCI device that the link of a device leads to, empty where there is none."""
     names = reversed(host.real_path(link).split("/"))
@@ -43,5 +56,5 @@ def pci_address(host: Host, link: str) -> str:
 
 def numa_node(host: Host, address: str) -> str:
     """The number of a PCI device's NUMA node; empty where the firmware does not say (-1)."""
-    node = host.text(f"{_PCI_DEVICES}/{address}/numa_node", "") if address else ""
+    node = host.text(f"{PCI_DEVICES}/{address}/numa_node", "") if address else ""
     return node if node.isdigit() else ""

@@ -196,6 +196,18 @@ class Host:
         """A file opened for repeated reading; OSError names the path and what is missing."""
         return HeldFile(path, self.locate(path))
 
+    def hold_first(self, *paths: str) -> HeldFile:
+        """The first of these files that is there and that we may read; OSError of the last one where none is."""
+        *others, last = paths
+        for path in others:
+            try:
+                file = self.hold(path)
+                file.read()
+            except (Vanished, PermissionError):
+                continue
+            return file
+        return self.hold(last)
+
     def read(self, path: str) -> bytes:
         """The contents of a file, once; errors as of ``HeldFile``."""
         file = self.hold(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
@@ -19,6 +20,7 @@ from exporter.host import HeldFile
 
 Words = Sequence[bytes]
 _COUNTER_LIMIT = 2.0**64
+_OCTAL = re.compile(r"\\([0-7]{3})")
 _CPUS_LIMIT = 1 << 16
 
 
@@ -42,6 +44,15 @@ def plausible(values: list[float], least: float = 0.0) -> list[float]:
     if values and not (min(values) >= least and max(values) < _COUNTER_LIMIT):
         return [value if least <= value < _COUNTER_LIMIT else math.nan for value in values]
     return values
+
+
+def unescaped(word: str) -> str:
+    """The name of a file as it is, of which the kernel writes blanks and backslashes as octal numbers.
+
+    >>> unescaped("/a\\\\040b")
+    '/a b'
+    """
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), word)
 
 
 def _first_bad(words: Iterable[bytes]) -> bytes:

@@ -1,7 +1,8 @@
 """CPU families: time by mode, idle states, interrupts, run queues, throttling.
 
 Formats: https://docs.kernel.org/filesystems/proc.html#miscellaneous-kernel-statistics-in-proc-stat,
-https://docs.kernel.org/admin-guide/pm/cpuidle.html, https://docs.kernel.org/scheduler/sched-stats.html
+https://docs.kernel.org/admin-guide/pm/cpuidle.html, https://docs.kernel.org/admin-guide/pm/cpufreq.html,
+https://docs.kernel.org/scheduler/sched-stats.html
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ INTERRUPTS_BY_CLASS = _counter(
     ("class",),
     "Interrupts of all CPUs by class: the kernel's own vectors (LOC, RES, TLB, …) and devices by driver.",
     "/proc/interrupts rows",
+)
+MACHINE_CHECKS = _counter(
+    "hostpulse_cpu_machine_checks_total",
+    Unit.COUNT,
+    ("cpu",),
+    "Machine check exceptions that each CPU took: hardware errors that could not wait. Told by x86 CPUs alone.",
+    "/proc/interrupts MCE",
+    profile=Profile.STANDARD,
 )
 IDLE_STATE_SECONDS = _counter(
     "hostpulse_cpu_idle_state_seconds_total",
@@ -140,6 +149,22 @@ ONLINE = Family(
     Profile.STANDARD,
     "/sys/devices/system/cpu/online",
     (Alias("node_cpu_online"),),
+)
+FREQUENCY_LIMIT_HERTZ = Family(
+    "hostpulse_cpu_frequency_limit_hertz",
+    Kind.GAUGE,
+    Unit.HERTZ,
+    "Bounds of each CPU's frequency: those of the hardware, its base, and the most that the policy allows now.",
+    Subsystem.CPU,
+    ("cpu", "limit"),
+    Tier.SLOW,
+    Profile.STANDARD,
+    "/sys/devices/system/cpu/cpu*/cpufreq/{cpuinfo_min_freq,cpuinfo_max_freq,base_frequency,scaling_max_freq}",
+    (
+        Alias("node_cpu_frequency_min_hertz", adds={"limit": "hardware_min"}),
+        Alias("node_cpu_frequency_max_hertz", adds={"limit": "hardware_max"}),
+        Alias("node_cpu_scaling_frequency_max_hertz", adds={"limit": "policy_max"}),
+    ),
 )
 INFO = Family(
     "hostpulse_cpu_info",

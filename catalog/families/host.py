@@ -1,7 +1,8 @@
 """Families of the host as a whole: load, pressure, kernel health, board sensors.
 
 Formats: https://docs.kernel.org/accounting/psi.html, https://docs.kernel.org/hwmon/sysfs-interface.html,
-https://docs.kernel.org/power/powercap/powercap.html, https://docs.kernel.org/PCI/pcieaer-howto.html
+https://docs.kernel.org/power/powercap/powercap.html, https://docs.kernel.org/PCI/pcieaer-howto.html,
+https://docs.kernel.org/driver-api/thermal/sysfs-api.html, https://docs.kernel.org/ABI/testing/sysfs-bus-pci.html
 """
 
 from __future__ import annotations
@@ -185,4 +186,38 @@ PCIE_AER_ERRORS = Family(
     ("device", "severity"),
     Tier.SLOW,
     source="/sys/bus/pci/devices/*/aer_dev_{correctable,nonfatal,fatal} TOTAL_ERR_*",
+)
+PCIE_LINK_SPEED_TRANSFERS_PER_SECOND = Family(
+    "hostpulse_host_pcie_link_speed_transfers_per_second",
+    Kind.GAUGE,
+    Unit.COUNT,
+    "Speed of a device's PCI Express link, in transfers per second of each lane; GPUs slow theirs down when idle.",
+    Subsystem.HOST,
+    ("device",),
+    Tier.SLOW,
+    Profile.STANDARD,
+    "/sys/bus/pci/devices/*/current_link_speed",
+)
+PCIE_LINK_WIDTH = Family(
+    "hostpulse_host_pcie_link_width",
+    Kind.GAUGE,
+    Unit.COUNT,
+    "Lanes that a device's PCI Express link uses.",
+    Subsystem.HOST,
+    ("device",),
+    Tier.SLOW,
+    Profile.STANDARD,
+    "/sys/bus/pci/devices/*/current_link_width",
+)
+THERMAL_ZONE_CELSIUS = Family(
+    "hostpulse_host_thermal_zone_celsius",
+    Kind.GAUGE,
+    Unit.CELSIUS,
+    "Temperature of a thermal zone, as the firmware or a driver reports it.",
+    Subsystem.HOST,
+    ("zone", "type"),
+    Tier.SLOW,
+    Profile.STANDARD,
+    "/sys/class/thermal/thermal_zone*/temp",
+    (Alias("node_thermal_zone_temp"),),
 )

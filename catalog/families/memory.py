@@ -1,7 +1,7 @@
-"""Memory families: stock by use, faults and reclaim, huge pages, NUMA nodes, hardware errors.
+"""Memory families: stock by use, faults and reclaim, huge pages, NUMA nodes.
 
 Formats: https://docs.kernel.org/filesystems/proc.html#meminfo, https://docs.kernel.org/admin-guide/numastat.html,
-https://docs.kernel.org/admin-guide/mm/hugetlbpage.html, https://docs.kernel.org/admin-guide/RAS/main.html
+https://docs.kernel.org/admin-guide/mm/hugetlbpage.html
 """
 
 from __future__ import annotations
@@ -350,31 +350,4 @@ HUGEPAGES = Family(
         Alias(f"node_memory_HugePages_{foreign}", adds={"node": "all", "size": "default", "state": state})
         for foreign, state in (("Total", "total"), ("Free", "free"), ("Surp", "surplus"))
     ),
-)
-
-
-def _edac(name: str, file: str, help_text: str) -> Family:
-    """An error counter of a memory controller."""
-    return Family(
-        name,
-        Kind.COUNTER,
-        Unit.COUNT,
-        help_text,
-        Subsystem.MEMORY,
-        ("controller",),
-        Tier.SLOW,
-        source=f"/sys/devices/system/edac/mc/mc*/{file}",
-        aliases=(Alias("node_edac_" + name.removeprefix("hostpulse_memory_edac_")),),
-    )
-
-
-EDAC_CORRECTABLE_ERRORS = _edac(
-    "hostpulse_memory_edac_correctable_errors_total",
-    "ce_count",
-    "Memory errors that the controller corrected; a rising rate announces a failing module.",
-)
-EDAC_UNCORRECTABLE_ERRORS = _edac(
-    "hostpulse_memory_edac_uncorrectable_errors_total",
-    "ue_count",
-    "Memory errors that could not be corrected: data was lost.",
 )

@@ -233,3 +233,14 @@ RDMA_RATE_BYTES_PER_SECOND = Family(
     f"{_PORT}/rate",
     (Alias("node_infiniband_rate_bytes_per_second"),),
 )
+RDMA_INFO = Family(
+    "hostpulse_network_rdma_info",
+    Kind.INFO,
+    Unit.NONE,
+    "What each RDMA port belongs to: board, firmware, link layer, network interface and NUMA node.",
+    Subsystem.NETWORK,
+    (*_LABELS, "board", "fw", "link_layer", "netdev", "node"),
+    Tier.STATIC,
+    Profile.STANDARD,
+    "/sys/class/infiniband/*/{board_id,fw_ver}, " + f"{_PORT}/link_layer, {_PORT}/gid_attrs/ndevs",
+)

@@ -172,6 +172,28 @@ NVME_TEMPERATURE_CELSIUS = Family(
     Tier.SLOW,
     source="/sys/class/nvme/*/hwmon*/temp*_input",
 )
+NVME_STATE = Family(
+    "hostpulse_storage_nvme_state",
+    Kind.GAUGE,
+    Unit.BOOLEAN,
+    "Whether an NVMe controller is in each state (1); a sound one is live.",
+    Subsystem.STORAGE,
+    ("device", "state"),
+    Tier.SLOW,
+    Profile.STANDARD,
+    "/sys/class/nvme/*/state",
+)
+MD_DEGRADED_DISKS = Family(
+    "hostpulse_storage_md_degraded_disks",
+    Kind.GAUGE,
+    Unit.COUNT,
+    "Disks that a RAID array lacks: failed, missing or not yet rebuilt.",
+    Subsystem.STORAGE,
+    ("device",),
+    Tier.SLOW,
+    Profile.STANDARD,
+    "/sys/block/md*/md/degraded",
+)
 
 
 def _filesystem(

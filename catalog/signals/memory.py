@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from catalog.expression import at_least, level, minus, plus, rate, ratio, slope, total
-from catalog.families import host, memory
+from catalog.families import host, memory, memoryerrors
 from catalog.family import Subsystem
 from catalog.signal import Role, Scale, Signal, Worse
 
@@ -203,14 +203,14 @@ SIGNALS: tuple[Signal, ...] = (
     _error(
         "memory_corrected_errors_per_second",
         "Memory errors corrected by each controller.",
-        rate(memory.EDAC_CORRECTABLE_ERRORS),
+        rate(memoryerrors.EDAC_CORRECTABLE_ERRORS),
         "1/s",
         floor=0.02,
     ),
     _error(
         "memory_uncorrected_errors_per_second",
         "Memory errors that could not be corrected.",
-        rate(memory.EDAC_UNCORRECTABLE_ERRORS),
+        rate(memoryerrors.EDAC_UNCORRECTABLE_ERRORS),
         "1/s",
         floor=0.02,
     ),

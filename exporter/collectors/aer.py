@@ -12,11 +12,10 @@ from catalog.families import host
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.devices import PCI_DEVICES, PCI_ENDPOINTS
 
-_DIRECTORY = "/sys/bus/pci/devices"
 _TOTALS = {"correctable": b"TOTAL_ERR_COR", "nonfatal": b"TOTAL_ERR_NONFATAL", "fatal": b"TOTAL_ERR_FATAL"}
-# PCI classes: NVMe, network, display and 3D, bridges between PCI buses, accelerators.
-_CLASSES = ("0x0108", "0x02", "0x03", "0x0604", "0x12")
+_CLASSES = (*PCI_ENDPOINTS, "0x0604")  # and bridges between PCI buses
 
 
 def _total(key: bytes, data: bytes) -> float:
@@ -38,13 +37,13 @@ class AerCollector(AttributeCollector):
     name = "aer"
     tier = Tier.SLOW
     families = (host.PCIE_AER_ERRORS,)
-    sources = (f"{_DIRECTORY}/*/class", *(f"{_DIRECTORY}/*/aer_dev_{severity}" for severity in _TOTALS))
+    sources = (f"{PCI_DEVICES}/*/class", *(f"{PCI_DEVICES}/*/aer_dev_{severity}" for severity in _TOTALS))
     absent = "no PCI device whose errors the kernel handles"
-    watches = (_DIRECTORY,)
+    watches = (PCI_DEVICES,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """Three files a device."""
-        for device in context.host.glob(f"{_DIRECTORY}/*"):
+        for device in context.host.glob(f"{PCI_DEVICES}/*"):
             if not context.host.text(f"{device}/class", "").startswith(_CLASSES):
                 continue
             address = device.rpartition("/")[2]

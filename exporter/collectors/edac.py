@@ -1,33 +1,51 @@
-"""Errors that memory controllers corrected, and those they could not.
+"""Errors that memory controllers corrected, on which module, and those they could not.
 
-https://docs.kernel.org/admin-guide/RAS/main.html#system-controller-attributes
+https://docs.kernel.org/admin-guide/RAS/main.html#system-controller-attributes,
+https://docs.kernel.org/ABI/testing/sysfs-devices-edac.html
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.families import memory
+from catalog.families import memoryerrors
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
 
 _DIRECTORY = "/sys/devices/system/edac/mc"
-_FILES = {"ce_count": memory.EDAC_CORRECTABLE_ERRORS, "ue_count": memory.EDAC_UNCORRECTABLE_ERRORS}
+_FILES = {
+    "ce_count": memoryerrors.EDAC_CORRECTABLE_ERRORS,
+    "ue_count": memoryerrors.EDAC_UNCORRECTABLE_ERRORS,
+}
+_MODULES = ("dimm", "rank")  # a controller has either: ranks where its driver cannot tell modules
 
 
 class EdacCollector(AttributeCollector):
-    """Two files a controller."""
+    """Two files a controller, and one a module, which is called what the board's maker or an administrator says."""
 
     name = "edac"
     tier = Tier.SLOW
-    families = tuple(_FILES.values())
-    sources = tuple(f"{_DIRECTORY}/mc*/{file}" for file in _FILES)
+    families = (*_FILES.values(), memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS)
+    sources = (
+        *(f"{_DIRECTORY}/mc*/{file}" for file in _FILES),
+        *(f"{_DIRECTORY}/mc*/{kind}*/dimm_{file}" for kind in _MODULES for file in ("ce_count", "label")),
+    )
     absent = "no driver for the memory controller is loaded"
     watches = (_DIRECTORY,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """Errors since the driver was loaded."""
         for controller in context.host.glob(f"{_DIRECTORY}/mc[0-9]*"):
+            number = controller.rpartition("/mc")[2]
             for file, family in _FILES.items():
-                yield Attribute(f"{controller}/{file}", family(controller.rpartition("/mc")[2]))
+                yield Attribute(f"{controller}/{file}", family(number))
+            if context.wants(memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS):
+                yield from self._modules(context, controller, number)
+
+    def _modules(self, context: Context, controller: str, number: str) -> Iterator[Attribute]:
+        for kind in _MODULES:
+            for module in context.host.glob(f"{controller}/{kind}[0-9]*"):
+                label = context.host.text(f"{module}/dimm_label", "")
+                series = memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS(number, module.rpartition(f"/{kind}")[2], label)
+                yield Attribute(f"{module}/dimm_ce_count", series)

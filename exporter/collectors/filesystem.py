@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from catalog.families import storage
 from catalog.family import Family, Tier
 from exporter.collector import Collector, Context, or_unavailable
-from exporter.host import FilesystemUse, HeldFile, Vanished
+from exporter.devices import wanted_mountpoint
+from exporter.host import FilesystemUse
+from exporter.parsing import unescaped
 from exporter.patience import Patience
 
 _MOUNTS = "/proc/1/mountinfo"
@@ -32,8 +34,6 @@ _TMPFS_KEPT = frozenset(("/dev/shm", "/tmp"))  # noqa: S108 - looked at, not wri
 # Those on servers that may be away: a look at one hangs for as long as that lasts.
 _REMOTE = re.compile(r"nfs\d?|cifs|smb3|ceph|lustre|gpfs|beegfs\w*|wekafs|glusterfs|afs|9p|virtiofs|fuse(\..+)?")
 _PATIENCE_S = 0.5
-_CONTAINERS = re.compile(r"/(var/lib/(docker|containers|containerd|kubelet)|run)/.+")
-_ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,7 @@ class Mount:
             return self.mountpoint in _TMPFS_KEPT
         if self.fstype == "overlay":  # a layer on top of a filesystem that is listed itself, save inside a container
             return self.mountpoint == "/"
-        return self.fstype not in _PSEUDO and not _CONTAINERS.fullmatch(self.mountpoint)
-
-
-def _unescaped(word: str) -> str:
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), word)
+        return self.fstype not in _PSEUDO and wanted_mountpoint(self.mountpoint)
 
 
 def mounts(text: str) -> list[Mount]:
@@ -80,7 +76,7 @@ def mounts(text: str) -> list[Mount]:
         fstype, device, options = told[:3]  # the device is empty where whoever mounted it gave none
         # Of the mount or of the filesystem, as the host sees it: our own view of it may be read-only on purpose.
         readonly = "ro" in (*words[5].split(","), *options.split(","))
-        mount = Mount(words[2], _unescaped(words[4]), fstype, _unescaped(device), readonly)
+        mount = Mount(words[2], unescaped(words[4]), fstype, unescaped(device), readonly)
         top[mount.mountpoint] = mount
     found: dict[str, Mount] = {}
     for mount in sorted(filter(lambda mount: mount.wanted, top.values()), key=lambda mount: len(mount.mountpoint)):
@@ -109,19 +105,11 @@ class FilesystemCollector(Collector):
         self._patience = Patience[FilesystemUse](_PATIENCE_S)
         self._families = tuple(filter(context.wants, self.families))
         with or_unavailable():
-            self._file = self._readable()
+            self._file = self._host.hold_first(*self.sources)
         self._listed: bytes | None = None
         self._mounts: list[Mount] = []
         self.series = ()
         self.read()
-
-    def _readable(self) -> HeldFile:
-        try:
-            file = self._host.hold(_MOUNTS)
-            file.read()
-        except (Vanished, PermissionError):
-            return self._host.hold(_OWN_MOUNTS)
-        return file
 
     def read(self) -> list[float]:
         """Bytes, inodes and flags."""

@@ -20,6 +20,7 @@ _VECTORS = frozenset(["LOC", "RES", "CAL", "TLB", "NMI", "PMI", "MCE", "MCP", "T
 _SAYINGS = {b"Rescheduling": "RES", b"Function call": "CAL", b"IRQ work": "IWI", b"arch_timer": "LOC"}
 _DRIVERS = ("nvidia", "amdgpu", "mlx5", "bnxt", "ena", "ice", "i40e", "nvme", "virtio")
 _OTHER = "other"
+_MACHINE_CHECKS = b"MCE"  # MCP beside it counts looks for errors, which are made whether there are any or not
 
 
 def class_of(label: bytes, description: bytes) -> str:
@@ -47,7 +48,7 @@ class InterruptsCollector(FileCollector):
 
     name = "interrupts"
     tier = Tier.MEDIUM
-    families = (cpu.INTERRUPTS, cpu.INTERRUPTS_BY_CLASS)
+    families = (cpu.INTERRUPTS, cpu.INTERRUPTS_BY_CLASS, cpu.MACHINE_CHECKS)
     path = "/proc/interrupts"
     sources = (path,)
 
@@ -59,14 +60,16 @@ class InterruptsCollector(FileCollector):
         self._classes: list[int] = []
         self._by_cpu: list[float] = []
         self._by_class: list[float] = []
+        self._checks = slice(0)  # of the rows, that of machine checks where there is one
+        self._tells_checks = context.wants(cpu.MACHINE_CHECKS)
         super().__init__(context)
 
     def parse(self, data: bytes) -> list[float]:
-        """Interrupts of each CPU, then of each class."""
+        """Interrupts of each CPU, then of each class, then machine checks of each CPU."""
         header, *rows = filled(data, self.path).splitlines()
         if header != self._header or len(rows) != len(self._rows) or not self._update(rows):
             self._learn(header, rows)
-        return [*self._by_cpu, *self._by_class]
+        return [*self._by_cpu, *self._by_class, *(count for row in self._counts[self._checks] for count in row)]
 
     def _update(self, rows: list[bytes]) -> bool:
         """Take over the rows that changed; False where one is of another source, or counts less, than before."""
@@ -124,6 +127,9 @@ class InterruptsCollector(FileCollector):
             if len(counts) == len(cpus):  # what is counted once for the host belongs to no CPU
                 self._by_cpu = list(map(add, self._by_cpu, counts))
         self._header, self._rows = header, rows
-        series = (*map(cpu.INTERRUPTS, cpus), *map(cpu.INTERRUPTS_BY_CLASS, names))
+        at = labels.index(_MACHINE_CHECKS) if self._tells_checks and _MACHINE_CHECKS in labels else len(labels)
+        self._checks = slice(at, at + 1)
+        checked = [cpu.MACHINE_CHECKS(number) for _ in self._counts[self._checks] for number in cpus]
+        series = (*map(cpu.INTERRUPTS, cpus), *map(cpu.INTERRUPTS_BY_CLASS, names), *checked)
         if series != self.series:
             self.series = series

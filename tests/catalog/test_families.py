@@ -24,7 +24,8 @@ DECLARED = [
 def test_constant_is_named_as_its_family(module: str, constant: str, family: Family) -> None:
     name = family.name.removeprefix(f"hostpulse_{family.subsystem}_").removesuffix("_total").upper()
     assert constant == name
-    assert module.rpartition(".")[2] in {str(family.subsystem), "rdma", "perf", "cgroup", "ethtool", "gpuhealth"}
+    parts = {"rdma", "perf", "cgroup", "ethtool", "gpuhealth", "memoryerrors", "nfs"}
+    assert module.rpartition(".")[2] in {str(family.subsystem), *parts}
 
 
 def test_every_family_is_read_by_a_collector_and_every_collector_reads_families() -> None:

@@ -41,7 +41,7 @@ OTHERWISE = {
         *(cpu.CORE_THROTTLES, cpu.CORE_THROTTLE_SECONDS, cpu.PACKAGE_THROTTLES, cpu.PACKAGE_THROTTLE_SECONDS),
     )
 }
-NAMES = re.compile(r".*/(name|\w+_label)")  # files whose whole text becomes a label
+NAMES = re.compile(r".*/(name|\w+_label|thermal_zone\d+/type)")  # files whose whole text becomes a label
 
 Values = dict[Series, float]
 

@@ -13,7 +13,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from catalog import FAMILIES
-from catalog.families import cpu, gpu, host, memory, network, rdma, storage
+from catalog.families import cpu, gpu, host, memory, memoryerrors, network, rdma, storage
 from catalog.families import exporter as own
 from catalog.family import Family, Subsystem, Tier
 from tests.exporter.collectors import latest, opened, reading
@@ -84,7 +84,7 @@ def test_most_families_are_common_to_intel_amd_and_arm(shown: dict[str, Shown]) 
     assert len(common) / len(anywhere) >= _PORTABLE
     assert {FAMILIES[name] for name in anywhere - common} == {
         cpu.CORE_THROTTLES, cpu.CORE_THROTTLE_SECONDS, cpu.PACKAGE_THROTTLES, cpu.PACKAGE_THROTTLE_SECONDS,
-        host.RAPL_ENERGY_JOULES, host.HWMON_TEMPERATURE_CELSIUS, host.HWMON_POWER_WATTS,
+        cpu.MACHINE_CHECKS, host.RAPL_ENERGY_JOULES, host.HWMON_TEMPERATURE_CELSIUS, host.HWMON_POWER_WATTS,
     }  # fmt: skip
 
 
@@ -168,8 +168,8 @@ def test_idle_states_have_the_names_that_their_driver_gives_them(one: Shown) -> 
 
 def test_memory_controllers_tell_errors_on_all_of_them(one: Shown) -> None:
     many = one.tree.machine.memory_controllers * one.tree.machine.packages
-    assert one.of(memory.EDAC_CORRECTABLE_ERRORS) == {str(at): 3.0 * at for at in range(many)}
-    assert one.of(memory.EDAC_UNCORRECTABLE_ERRORS) == {str(at): 0.0 for at in range(many)}
+    assert one.of(memoryerrors.EDAC_CORRECTABLE_ERRORS) == {str(at): 3.0 * at for at in range(many)}
+    assert one.of(memoryerrors.EDAC_UNCORRECTABLE_ERRORS) == {str(at): 0.0 for at in range(many)}
 
 
 def test_only_intel_tells_of_throttling_by_core_and_package(shown: dict[str, Shown]) -> None:
@@ -220,6 +220,15 @@ def test_cards_and_disks_tell_their_node(one: Shown) -> None:
     assert node_of[machine.interface(last)] == str(last.node) == str(machine.nodes - 1)
     disks = {labels.split(",")[0]: labels.rsplit(",", 1)[1] for labels in one.of(storage.DEVICE_INFO)}
     assert disks == {f"nvme{disk.index}n1": str(disk.node) for disk in machine.of_kind("disk")}
+
+
+def test_links_and_adapters_tell_how_they_are_attached(one: Shown) -> None:
+    machine = one.tree.machine
+    widths = {device.address: 4 if device.kind == "disk" else 16 for device in machine.devices}
+    assert one.of(host.PCIE_LINK_WIDTH) == widths
+    assert one.of(host.PCIE_LINK_SPEED_TRANSFERS_PER_SECOND) == dict.fromkeys(widths, 32e9)
+    last, layer = machine.of_kind("adapter")[-1], "InfiniBand" if machine.infiniband else "Ethernet"
+    assert f"mlx5_{last.index},1,MT_0000000838,28.39.1002,{layer},,{last.node}" in one.of(rdma.RDMA_INFO)
 
 
 def test_file_of_an_adapter_that_cannot_be_read_loses_one_value(tmp_path: Path) -> None:

@@ -51,6 +51,10 @@ def _demanded(host: Host) -> Iterator[tuple[str, str]]:
         for link in host.text(f"{bond}/bonding/slaves").split():
             status = host.text(f"/sys/class/net/{link}/bonding_slave/mii_status")
             yield f"{bond}/lower_{link}/bonding_slave/mii_status", f"{status}\n"
+    yield from ((f"{zone}/policy", "step_wise\n") for zone in host.glob("/sys/class/thermal/thermal_zone*"))
+    for policy in host.glob("/sys/devices/system/cpu/cpu*/cpufreq"):
+        told = ("related_cpus", "scaling_available_governors", "scaling_driver", "scaling_governor", "scaling_setspeed")
+        yield from ((f"{policy}/{file}", "0\n") for file in told)
     for controller in host.glob("/sys/devices/system/edac/mc/mc*"):
         yield from ((f"{controller}/{file}_noinfo_count", "0\n") for file in ("ce", "ue"))
 

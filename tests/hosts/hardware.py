@@ -2,7 +2,9 @@
 
 In the formats of https://docs.kernel.org/hwmon/sysfs-interface.html, https://docs.kernel.org/power/powercap/powercap.html,
 https://docs.kernel.org/admin-guide/RAS/main.html, https://docs.kernel.org/ABI/stable/sysfs-class-infiniband.html,
-https://docs.kernel.org/scheduler/sched-stats.html, https://docs.kernel.org/networking/bonding.html and
+https://docs.kernel.org/scheduler/sched-stats.html, https://docs.kernel.org/admin-guide/md.html,
+https://docs.kernel.org/driver-api/thermal/sysfs-api.html, https://docs.kernel.org/ABI/testing/sysfs-bus-pci.html,
+https://man7.org/linux/man-pages/man8/mountstats.8.html, https://docs.kernel.org/networking/bonding.html and
 https://docs.kernel.org/admin-guide/cgroup-v2.html.
 """
 
@@ -16,6 +18,29 @@ from tests.hosts import written
 _CPU = "/sys/devices/system/cpu"
 _PORT = "/sys/class/infiniband/mlx5_0/ports/1"
 _PCI = "/sys/bus/pci/devices"
+MOUNTSTATS = (
+    "device proc mounted on /proc with fstype proc\n"
+    "no device mounted on /odd with fstype odd\n"
+    "device filer:/sets mounted on /data\\040sets with fstype nfs4 statvers=1.1\n"
+    "\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,proto=tcp,timeo=600,retrans=2,sec=sys\n"
+    "\tage:\t1000\n"
+    "\tevents:\t52 226 0 0 1 13 398 0 0 331 0 47 0 0 77 0 0 77 0 0 0 0 0 0 0 0 0\n"
+    "\tbytes:\t1207640230 2000 1000 500 1210214218 2500 295483 1\n"
+    "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n"
+    "\txprt:\ttcp 832 0 1 0 11 6428 6428 0 12154 0 24 26 5726\n"
+    "\tper-op statistics\n"
+    "\t        NULL: 0 0 0 0 0 0 0 0 0\n"
+    "\t        READ: 1298 1301 0 207680 1210292152 6 79386 79407 0\n"
+    "\t       WRITE: 7 7 0 2500 900 1 20 22 0\n"
+    "\t     GETATTR: 331 331 0 61568 72544 2 340 345 4\n"
+    "\n"
+    "device filer:/home mounted on /home with fstype nfs statvers=1.1\n"
+    "\tbytes:\t70 80 0 0 70 80 1 1\n"
+    "\tper-op statistics\n"
+    "\t        READ: 3 3 0 300 400 0 6 6 0\n"
+    "\n"
+    "device /dev/vda mounted on /last with fstype ext4\n"
+)
 _FILES = {
     "/proc/schedstat": (
         "version 15\ntimestamp 4295892912\n"
@@ -62,6 +87,45 @@ _FILES = {
     "/sys/devices/system/edac/mc/mc0/ue_count": "0\n",
     "/sys/devices/system/edac/mc/mc1/ce_count": "0\n",
     "/sys/devices/system/edac/mc/mc1/ue_count": "1\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_ce_count": "11\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_label": "CPU_SrcID#0_MC#0_Chan#0_DIMM#0\n",
+    "/sys/devices/system/edac/mc/mc0/dimm3/dimm_ce_count": "1\n",
+    "/sys/devices/system/edac/mc/mc0/dimm3/dimm_label": "CPU_SrcID#0_MC#0_Chan#1_DIMM#1\n",
+    "/sys/devices/system/edac/mc/mc1/rank2/dimm_ce_count": "0\n",
+    **{
+        f"/sys/devices/system/node/node0/memory_failure/{result}": f"{pages}\n"
+        for result, pages in (("total", 10), ("recovered", 4), ("delayed", 3), ("ignored", 2), ("failed", 1))
+    },
+    "/sys/class/nvme/nvme0/state": "live\n",
+    "/sys/class/nvme/nvme1/state": "deleting (no IO)\n",
+    "/sys/block/md0/md/degraded": "1\n",
+    "/sys/class/thermal/thermal_zone0/type": "x86_pkg_temp\n",
+    "/sys/class/thermal/thermal_zone0/temp": "47125\n",
+    "/sys/class/thermal/thermal_zone1/type": "acpitz\n",
+    "/sys/class/thermal/thermal_zone1/temp": "-8000\n",
+    **{
+        f"{_CPU}/cpu{cpu}/cpufreq/{file}": f"{khz}\n"
+        for cpu in (0, 2)
+        for file, khz in (
+            ("cpuinfo_min_freq", 800_000),
+            ("cpuinfo_max_freq", 3_800_000),
+            ("base_frequency", 2_000_000),
+            ("scaling_max_freq", 2_600_000 + cpu),
+        )
+    },
+    "/proc/1/mountstats": MOUNTSTATS,
+    f"{_PCI}/0000:17:00.0/current_link_speed": "32.0 GT/s PCIe\n",
+    f"{_PCI}/0000:17:00.0/current_link_width": "16\n",
+    f"{_PCI}/0000:18:00.0/class": "0x020000\n",
+    f"{_PCI}/0000:18:00.0/current_link_speed": "2.5 GT/s\n",
+    f"{_PCI}/0000:18:00.0/current_link_width": "8\n",
+    f"{_PCI}/0000:00:01.0/class": "0x010802\n",
+    f"{_PCI}/0000:00:01.0/current_link_speed": "Unknown\n",
+    f"{_PCI}/0000:00:01.0/current_link_width": "0\n",
+    "/sys/class/infiniband/mlx5_0/board_id": "MT_0000000838\n",
+    "/sys/class/infiniband/mlx5_0/fw_ver": "28.39.1002\n",
+    f"{_PORT}/link_layer": "Ethernet\n",
+    f"{_PORT}/gid_attrs/ndevs/0": "eth0\n",
     f"{_PCI}/0000:17:00.0/class": "0x030200\n",
     f"{_PCI}/0000:17:00.0/aer_dev_correctable": "RxErr 3\nBadTLP 1\nTOTAL_ERR_COR 4\n",
     f"{_PCI}/0000:17:00.0/aer_dev_nonfatal": "Undefined 0\nTOTAL_ERR_NONFATAL 0\n",

@@ -43,6 +43,8 @@ def links(machine: Machine) -> dict[str, str]:
         if device.kind in ("adapter", "uplink"):
             found[f"/sys/class/net/{machine.interface(device)}/device"] = pci
             found[f"{pci}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
+        if device.kind == "adapter":
+            found[f"{_RDMA}/mlx5_{device.index}/device"] = pci
         if device.kind == "disk":
             found[f"/sys/class/nvme/nvme{device.index}"] = _controller(device)
             found[f"/sys/block/nvme{device.index}n1/device"] = _controller(device)
@@ -87,6 +89,8 @@ def _nodes(machine: Machine, step: int) -> Entries:
         counts = (7_000_000 + 90 * step, 20 * node, 10 * node, 1136, 6_999_000 + 80 * step, 1000 + 10 * step)
         keys = ("numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_node", "other_node")
         yield f"{here}/numastat", "".join(f"{key} {number}\n" for key, number in zip(keys, counts, strict=True))
+        for result in ("total", "recovered", "delayed", "ignored", "failed"):
+            yield f"{here}/memory_failure/{result}", "0"
         for at, size in enumerate(machine.hugepages_kib):
             pool = f"{here}/hugepages/hugepages-{size}kB"
             yield f"{pool}/nr_hugepages", str(64 * node + at)
@@ -106,6 +110,8 @@ def _sensors(machine: Machine, step: int) -> Entries:
     for controller in range(machine.memory_controllers * machine.packages):
         yield f"/sys/devices/system/edac/mc/mc{controller}/ce_count", str(3 * controller)
         yield f"/sys/devices/system/edac/mc/mc{controller}/ue_count", "0"
+        yield f"/sys/devices/system/edac/mc/mc{controller}/dimm0/dimm_ce_count", str(3 * controller)
+        yield f"/sys/devices/system/edac/mc/mc{controller}/dimm0/dimm_label", f"mc#{controller}memory#0"
     for package in range(machine.packages if machine.has_energy else 0):
         zones = {f"intel-rapl:{package}": f"package-{package}"}
         zones |= {f"intel-rapl:{package}:{part}": name for part, name in enumerate(machine.energy_parts)}
@@ -122,6 +128,8 @@ def _pci(machine: Machine, step: int) -> Entries:
         yield f"{here}/class", device.function
         yield f"{here}/vendor", "0x10de" if device.kind == "gpu" else "0x8086"
         yield f"{here}/numa_node", str(device.node)
+        yield f"{here}/current_link_speed", "32.0 GT/s PCIe"
+        yield f"{here}/current_link_width", "4" if device.kind == "disk" else "16"
         for severity, text in _AER.items():
             yield f"{here}/aer_dev_{severity}", text.format(device.index)
         yield f"{here}/aer_dev_fatal", "TOTAL_ERR_FATAL 0"
@@ -136,6 +144,7 @@ def _disks(machine: Machine, step: int) -> Entries:
         yield f"{block}/queue/rotational", "0"
         yield f"{block}/queue/scheduler", "[none] mq-deadline"
         yield f"{controller}/model", "A DISK OF 3.84 TB"
+        yield f"{controller}/state", "live"
         yield f"{controller}/serial", f"S{disk.index:07}"
         yield f"{controller}/firmware_rev", "GDC7302Q"
         yield f"{controller}/hwmon{10 + disk.index}/temp1_input", str(38_850 + 1000 * disk.index)
@@ -155,6 +164,8 @@ def _cards(machine: Machine, step: int) -> Entries:
 
 
 def _port(machine: Machine, adapter: Device, step: int) -> Entries:
+    yield f"{_RDMA}/mlx5_{adapter.index}/board_id", "MT_0000000838"
+    yield f"{_RDMA}/mlx5_{adapter.index}/fw_ver", "28.39.1002"
     port = f"{_RDMA}/mlx5_{adapter.index}/ports/1"
     yield f"{port}/state", "4: ACTIVE"
     yield f"{port}/rate", "400 Gb/sec (4X NDR)"

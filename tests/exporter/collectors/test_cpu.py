@@ -202,6 +202,29 @@ def test_throttling_is_counted_once_for_each_core_and_package(tmp_path: Path) ->
     }
 
 
+def test_machine_checks_are_those_of_each_cpu_and_not_the_looks_for_them(tmp_path: Path) -> None:
+    rows = "           CPU0       CPU2\n LOC: 5 6 timer\n MCE: {} 1 Machine check exceptions\n MCP: 8 9 polls\n"
+    collector = opened("interrupts", written(tmp_path, {"/proc/interrupts": rows.format(0)}))
+    checks = [f'cpu_machine_checks_total{{cpu="{number}"}}' for number in (0, 2)]
+    assert [latest(collector)[series] for series in checks] == [0, 1]
+    written(tmp_path, {"/proc/interrupts": rows.format(3)})
+    assert [latest(collector)[series] for series in checks] == [3, 1]
+    collector.close()
+    assert not set(checks) & set(reading("interrupts", written(tmp_path, {}), Profile.CORE))
+
+
+def test_bounds_of_frequencies_are_in_hertz(tmp_path: Path) -> None:
+    values = reading("cpufreq", hardware(tmp_path))
+    family = "cpu_frequency_limit_hertz"
+    assert {series: value for series, value in values.items() if 'cpu="2"' in series} == {
+        f'{family}{{cpu="2",limit="hardware_min"}}': 800e6,
+        f'{family}{{cpu="2",limit="hardware_max"}}': 3.8e9,
+        f'{family}{{cpu="2",limit="base"}}': 2e9,
+        f'{family}{{cpu="2",limit="policy_max"}}': 2600002e3,
+    }
+    assert len(values) == 8
+
+
 def test_load_is_a_gauge_by_window(tmp_path: Path) -> None:
     values = reading("loadavg", written(tmp_path, {"/proc/loadavg": "0.75 1.5 2.25 2/1234 5678\n"}))
     assert values == {

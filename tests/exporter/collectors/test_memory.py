@@ -80,6 +80,25 @@ def test_errors_of_memory_are_by_controller(tmp_path: Path) -> None:
     assert values['memory_edac_uncorrectable_errors_total{controller="1"}'] == 1
 
 
+def test_corrected_errors_are_by_module_with_the_label_of_its_place(tmp_path: Path) -> None:
+    host = hardware(tmp_path)
+    values = reading("edac", host)
+    family = "memory_edac_dimm_correctable_errors_total"
+    assert {series: value for series, value in values.items() if "dimm" in series} == {
+        f'{family}{{controller="0",dimm="0",label="CPU_SrcID#0_MC#0_Chan#0_DIMM#0"}}': 11,
+        f'{family}{{controller="0",dimm="3",label="CPU_SrcID#0_MC#0_Chan#1_DIMM#1"}}': 1,
+        f'{family}{{controller="1",dimm="2",label=""}}': 0,
+    }
+    assert len(reading("edac", host, Profile.CORE)) == 4
+
+
+def test_poisoned_pages_are_by_how_their_recovery_ended(tmp_path: Path) -> None:
+    assert reading("memoryfailure", hardware(tmp_path)) == {
+        f'memory_failure_pages_total{{node="0",result="{result}"}}': pages
+        for result, pages in (("recovered", 4), ("delayed", 3), ("ignored", 2), ("failed", 1))
+    }
+
+
 @pytest.mark.parametrize("name", ["meminfo", "vmstat", "numastat", "numameminfo", "hugepages"])
 def test_captured_host_gives_what_its_files_say(name: str, tmp_path: Path) -> None:
     host = captured_vm(tmp_path)

@@ -189,6 +189,18 @@ def test_rdma_state_and_rate_are_numbers(profile: Profile, count: int, tmp_path:
     assert len(values) == count
 
 
+def test_rdma_ports_tell_what_they_belong_to(tmp_path: Path) -> None:
+    host = hardware(tmp_path)
+    written(tmp_path, {"/sys/bus/pci/devices/0000:18:00.0/numa_node": "1\n"})
+    (tmp_path / "sys/class/infiniband/mlx5_0/device").symlink_to("../../../bus/pci/devices/0000:18:00.0")
+    nothing = 'board="",fw="",link_layer="",netdev="",node=""'
+    assert list(reading("rdmainfo", host)) == [
+        'network_rdma_info{device="mlx5_0",port="1",board="MT_0000000838",fw="28.39.1002",link_layer="Ethernet",'
+        'netdev="eth0",node="1"}',
+        f'network_rdma_info{{device="mlx5_1",port="1",{nothing}}}',
+    ]
+
+
 def test_bond_tells_how_many_links_it_has_and_how_many_of_them_work(tmp_path: Path) -> None:
     collector = opened("bonding", hardware(tmp_path))
     assert latest(collector) == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -65,4 +66,30 @@ def test_pci_errors_are_those_of_the_devices_that_matter(tmp_path: Path) -> None
         'host_pcie_aer_errors_total{device="0000:17:00.0",severity="correctable"}': 4,
         'host_pcie_aer_errors_total{device="0000:17:00.0",severity="nonfatal"}': 0,
         'host_pcie_aer_errors_total{device="0000:17:00.0",severity="fatal"}': 2,
+    }
+
+
+def test_links_are_told_where_there_are_any(tmp_path: Path) -> None:
+    assert reading("pcielink", hardware(tmp_path)) == {
+        'host_pcie_link_speed_transfers_per_second{device="0000:17:00.0"}': 32e9,
+        'host_pcie_link_width{device="0000:17:00.0"}': 16,
+        'host_pcie_link_speed_transfers_per_second{device="0000:18:00.0"}': 2.5e9,
+        'host_pcie_link_width{device="0000:18:00.0"}': 8,
+    }
+
+
+def test_link_that_is_lost_has_no_speed_and_no_lanes(tmp_path: Path) -> None:
+    collector = opened("pcielink", hardware(tmp_path))
+    device = "/sys/bus/pci/devices/0000:17:00.0"
+    written(tmp_path, {f"{device}/current_link_speed": "Unknown\n", f"{device}/current_link_width": "0\n"})
+    values = latest(collector)
+    assert math.isnan(values['host_pcie_link_speed_transfers_per_second{device="0000:17:00.0"}'])
+    assert values['host_pcie_link_width{device="0000:17:00.0"}'] == 0
+    collector.close()
+
+
+def test_thermal_zones_are_in_degrees(tmp_path: Path) -> None:
+    assert reading("thermal", hardware(tmp_path)) == {
+        'host_thermal_zone_celsius{zone="0",type="x86_pkg_temp"}': pytest.approx(47.125),
+        'host_thermal_zone_celsius{zone="1",type="acpitz"}': -8,
     }

@@ -205,6 +205,29 @@ def test_temperatures_of_nvme_drives_are_by_sensor(tmp_path: Path) -> None:
     }
 
 
+def test_controller_of_nvme_drives_is_in_one_state_of_all(tmp_path: Path) -> None:
+    collector = opened("nvmestate", hardware(tmp_path))
+    states = ("new", "live", "resetting", "connecting", "deleting", "dead")
+
+    def told(first: str, second: str) -> dict[str, float]:
+        return {
+            f'storage_nvme_state{{device="{device}",state="{state}"}}': float(state == now)
+            for device, now in (("nvme0", first), ("nvme1", second))
+            for state in states
+        }
+
+    assert latest(collector) == told("live", "deleting")
+    written(tmp_path, {"/sys/class/nvme/nvme1/state": "dead\n", "/sys/class/nvme/nvme0/state": "resetting\n"})
+    assert latest(collector) == told("resetting", "dead")
+    written(tmp_path, {"/sys/class/nvme/nvme0/state": "unknown state\n"})
+    assert sum(map(math.isnan, latest(collector).values())) == len(states)
+    collector.close()
+
+
+def test_array_tells_how_many_disks_it_lacks(tmp_path: Path) -> None:
+    assert reading("md", hardware(tmp_path)) == {'storage_md_degraded_disks{device="md0"}': 1}
+
+
 def test_standard_sources_are_off_in_core(tmp_path: Path) -> None:
     ctx = context(captured_vm(tmp_path), Profile.CORE)
     assert not any(map(ctx.wants, opened("inflight", ctx.host).families))
