@@ -139,8 +139,8 @@ project's recorded tree and on written ones. Where the two differ on purpose:
 | perf events | from when it was started | from when this was started |
 
 Not compared are hardware events, for which a PMU is needed, and what came after node_exporter 1.5: `node_cpu_online`,
-`node_softirqs_functions_total`, `node_kernel_hung_task_detect_count`, pressure of interrupts, and the hardware counters
-of InfiniBand ports.
+`node_softirqs_functions_total`, `node_softnet_backlog_len`, `node_kernel_hung_task_detect_count`, pressure of
+interrupts, and the hardware counters of InfiniBand ports.
 
 ## GPUs
 

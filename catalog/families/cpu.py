@@ -34,6 +34,16 @@ SECONDS = _counter(
     alias="node_cpu_seconds_total",
     tier=Tier.FAST,
 )
+GUEST_SECONDS = _counter(
+    "hostpulse_cpu_guest_seconds_total",
+    Unit.SECONDS,
+    ("cpu", "mode"),
+    "Time each CPU spent running virtual machines, which is part of its time in user and nice.",
+    "/proc/stat cpuN guest, guest_nice",
+    alias="node_cpu_guest_seconds_total",
+    tier=Tier.FAST,
+    profile=Profile.FULL,
+)
 SOFTIRQS = _counter(
     "hostpulse_cpu_softirqs_total",
     Unit.COUNT,
@@ -79,6 +89,14 @@ IDLE_STATE_ENTRIES = _counter(
     "How often each CPU entered each idle state.",
     "/sys/devices/system/cpu/cpu*/cpuidle/state*/usage",
     profile=Profile.STANDARD,
+)
+IDLE_STATE_REJECTED = _counter(
+    "hostpulse_cpu_idle_state_rejected_total",
+    Unit.COUNT,
+    ("cpu", "state"),
+    "How often each CPU asked for an idle state and did not get it.",
+    "/sys/devices/system/cpu/cpu*/cpuidle/state*/rejected",
+    profile=Profile.FULL,
 )
 SCHED_WAITING_SECONDS = _counter(
     "hostpulse_cpu_sched_waiting_seconds_total",

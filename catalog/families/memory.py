@@ -87,6 +87,33 @@ ANON_HUGEPAGES_BYTES = _meminfo(
 HUGETLB_BYTES = _meminfo(
     "hostpulse_memory_hugetlb_bytes", "Hugetlb", "Memory set aside for huge pages of all sizes.", Profile.STANDARD
 )
+SWAP_CACHED_BYTES = _meminfo(
+    "hostpulse_memory_swap_cached_bytes",
+    "SwapCached",
+    "Memory that was swapped out and is back, its copy in swap still good.",
+    Profile.FULL,
+)
+COMMIT_LIMIT_BYTES = _meminfo(
+    "hostpulse_memory_commit_limit_bytes",
+    "CommitLimit",
+    "Memory that may be promised to programs where the kernel is told not to promise more than there is.",
+    Profile.FULL,
+)
+VMALLOC_USED_BYTES = _meminfo(
+    "hostpulse_memory_vmalloc_used_bytes",
+    "VmallocUsed",
+    "Memory that the kernel and its drivers mapped page by page.",
+    Profile.FULL,
+)
+PERCPU_BYTES = _meminfo(
+    "hostpulse_memory_percpu_bytes", "Percpu", "Memory of the kernel that each CPU has a copy of.", Profile.FULL
+)
+ZSWAPPED_BYTES = _meminfo(
+    "hostpulse_memory_zswapped_bytes",
+    "Zswapped",
+    "Memory that lies compressed in memory instead of in swap.",
+    Profile.FULL,
+)
 
 
 def _vmstat(
@@ -285,6 +312,25 @@ PINNED_PAGES = _vmstat(
     "Pages pinned for direct device access, and given back; the difference is pinned now.",
     Profile.STANDARD,
     label="event",
+)
+PROMOTED_PAGES = _vmstat(
+    "hostpulse_memory_promoted_pages_total",
+    "pgpromote_success",
+    "Pages moved to a faster tier of memory.",
+    Profile.FULL,
+)
+DEMOTED_PAGES = _vmstat(
+    "hostpulse_memory_demoted_pages_total",
+    {source: f"pgdemote_{source}" for source in ("kswapd", "direct")},
+    "Pages moved to a slower tier of memory instead of being reclaimed, by who reclaims.",
+    Profile.FULL,
+    label="source",
+)
+ZONE_RECLAIM_FAILURES = _vmstat(
+    "hostpulse_memory_zone_reclaim_failures_total",
+    "zone_reclaim_failed",
+    "Allocations for which a full node was searched for pages to reclaim in vain.",
+    Profile.FULL,
 )
 
 

@@ -46,6 +46,13 @@ RECEIVE_FRAME_ERRORS = _interface(
     "node_network_receive_frame_total",
     Profile.STANDARD,
 )
+RECEIVE_MULTICAST_PACKETS = _interface(
+    "hostpulse_network_receive_multicast_packets_total",
+    7,
+    "Packets received that were for many.",
+    "node_network_receive_multicast_total",
+    Profile.FULL,
+)
 TRANSMIT_BYTES = _interface(
     "hostpulse_network_transmit_bytes_total", 8, "Bytes sent.", "node_network_transmit_bytes_total", unit=Unit.BYTES
 )
@@ -117,36 +124,6 @@ INFO = Family(
     Tier.STATIC,
     Profile.STANDARD,
     "/sys/class/net/*/{address,duplex,device}",
-)
-
-
-def _softnet(name: str, column: int, help_text: str, alias: str, profile: Profile = Profile.CORE) -> Family:
-    """A counter of the packet processing of one CPU."""
-    source, aliases = f"/proc/net/softnet_stat column {column}", (Alias(alias),)
-    labels = ("cpu",)
-    return Family(
-        name, Kind.COUNTER, Unit.COUNT, help_text, Subsystem.NETWORK, labels, Tier.FAST, profile, source, aliases
-    )
-
-
-SOFTNET_PROCESSED = _softnet(
-    "hostpulse_network_softnet_processed_total",
-    0,
-    "Received packets that each CPU worked on.",
-    "node_softnet_processed_total",
-    Profile.STANDARD,
-)
-SOFTNET_DROPPED = _softnet(
-    "hostpulse_network_softnet_dropped_total",
-    1,
-    "Received packets dropped because the CPU's backlog was full.",
-    "node_softnet_dropped_total",
-)
-SOFTNET_TIME_SQUEEZED = _softnet(
-    "hostpulse_network_softnet_time_squeezed_total",
-    2,
-    "How often a CPU had to stop before all received packets were worked on.",
-    "node_softnet_times_squeezed_total",
 )
 
 

@@ -99,6 +99,13 @@ DISCARDS_COMPLETED = _disk(
     "node_disk_discards_completed_total",
     profile=Profile.STANDARD,
 )
+DISCARDS_MERGED = _disk(
+    "hostpulse_storage_discards_merged_total",
+    13,
+    "Discards (TRIM) merged with a neighbour before they reached the device.",
+    "node_disk_discards_merged_total",
+    profile=Profile.FULL,
+)
 DISCARDED_BYTES = _disk(
     "hostpulse_storage_discarded_bytes_total",
     14,

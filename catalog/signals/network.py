@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from catalog.expression import at_least, level, rate, ratio, total
-from catalog.families import cpu, network
+from catalog.families import cpu, network, softnet
 from catalog.family import Family, Subsystem
 from catalog.signal import Role, Scale, Signal, Worse
 
@@ -85,14 +85,14 @@ SIGNALS: tuple[Signal, ...] = (
     _error(
         "network_softnet_drops_per_second",
         "Packets dropped because a CPU's receive queue was full.",
-        total(rate(network.SOFTNET_DROPPED), "cpu"),
+        total(rate(softnet.SOFTNET_DROPPED), "cpu"),
         "1/s",
         floor=0.5,
     ),
     _saturation(
         "network_softnet_squeezes_per_second",
         "Times that receiving ran out of its budget with packets left.",
-        total(rate(network.SOFTNET_TIME_SQUEEZED), "cpu"),
+        total(rate(softnet.SOFTNET_TIME_SQUEEZED), "cpu"),
         "1/s",
         floor=3.0,
     ),

@@ -1,4 +1,4 @@
-"""Time and entries of each CPU's idle states.
+"""Time, entries and refusals of each CPU's idle states.
 
 https://docs.kernel.org/admin-guide/pm/cpuidle.html#representation-of-idle-states
 """
@@ -22,16 +22,18 @@ class CpuidleCollector(AttributeCollector):
 
     name = "cpuidle"
     tier = Tier.MEDIUM
-    families = (cpu.IDLE_STATE_SECONDS, cpu.IDLE_STATE_ENTRIES)
-    sources = (f"{_STATES}/name", f"{_STATES}/time", f"{_STATES}/usage", _ONLINE)
+    families = (cpu.IDLE_STATE_SECONDS, cpu.IDLE_STATE_ENTRIES, cpu.IDLE_STATE_REJECTED)
+    sources = (*(f"{_STATES}/{file}" for file in ("name", "time", "usage", "rejected")), _ONLINE)
     absent = "no idle driver"
     watches = (_ONLINE,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
-        """Two files a state."""
+        """Three files a state, of which kernels before 5.10 lack one."""
         for state in context.host.glob(_STATES):
             number = state.split("/")[-3].removeprefix("cpu")
             label = context.host.text(f"{state}/name", state.rpartition("/")[2])
             yield Attribute(f"{state}/time", cpu.IDLE_STATE_SECONDS(number, label), _MICROSECOND)
             if context.wants(cpu.IDLE_STATE_ENTRIES):
                 yield Attribute(f"{state}/usage", cpu.IDLE_STATE_ENTRIES(number, label))
+            if context.wants(cpu.IDLE_STATE_REJECTED):
+                yield Attribute(f"{state}/rejected", cpu.IDLE_STATE_REJECTED(number, label))

@@ -38,6 +38,11 @@ _FIELDS = {
     b"HardwareCorrupted:": memory.HARDWARE_CORRUPTED_BYTES(),
     b"AnonHugePages:": memory.ANON_HUGEPAGES_BYTES(),
     b"Hugetlb:": memory.HUGETLB_BYTES(),
+    b"SwapCached:": memory.SWAP_CACHED_BYTES(),
+    b"CommitLimit:": memory.COMMIT_LIMIT_BYTES(),
+    b"VmallocUsed:": memory.VMALLOC_USED_BYTES(),
+    b"Percpu:": memory.PERCPU_BYTES(),
+    b"Zswapped:": memory.ZSWAPPED_BYTES(),
 }
 
 

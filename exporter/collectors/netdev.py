@@ -18,6 +18,7 @@ _COLUMNS = {
     3: network.RECEIVE_DROPS,
     4: network.RECEIVE_FIFO_ERRORS,
     5: network.RECEIVE_FRAME_ERRORS,
+    7: network.RECEIVE_MULTICAST_PACKETS,
     8: network.TRANSMIT_BYTES,
     9: network.TRANSMIT_PACKETS,
     10: network.TRANSMIT_ERRORS,

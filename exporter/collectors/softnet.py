@@ -6,12 +6,17 @@ https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/net/core
 
 from __future__ import annotations
 
-from catalog.families import network
+from catalog.families import softnet
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
 from exporter.parsing import each_once, filled, plausible
 
-_COLUMNS = {0: network.SOFTNET_PROCESSED, 1: network.SOFTNET_DROPPED, 2: network.SOFTNET_TIME_SQUEEZED}
+_COLUMNS = {
+    0: softnet.SOFTNET_PROCESSED,
+    1: softnet.SOFTNET_DROPPED,
+    2: softnet.SOFTNET_TIME_SQUEEZED,
+    11: softnet.SOFTNET_BACKLOG_PACKETS,
+}
 _CPU_AT = 12  # since Linux 5.14; before that the lines of CPUs that are offline are missing and cannot be told
 _HEX, _DIGITS = 16, 8
 
@@ -27,7 +32,7 @@ class SoftnetCollector(FileCollector):
 
     def __init__(self, context: Context) -> None:
         self._columns = {at: family for at, family in _COLUMNS.items() if context.wants(family)}
-        self._cpus: list[int] = []
+        self._layout: tuple[list[int], int] | None = None
         super().__init__(context)
 
     def parse(self, data: bytes) -> list[float]:
@@ -38,14 +43,19 @@ class SoftnetCollector(FileCollector):
             raise ValueError(f"{self.path}: its lines are not of columns of {_DIGITS} digits")
         try:
             cpus = [int(row[_CPU_AT], _HEX) if len(row) > _CPU_AT else at for at, row in enumerate(rows)]
-            values = [float(int(row[at], _HEX)) for at in self._columns for row in rows]
+            values = [float(int(row[at], _HEX)) for at in self._told(len(rows[0])) for row in rows]
         except (ValueError, IndexError, OverflowError):
             raise ValueError(f"{self.path}: its lines are not of hexadecimal columns") from None
-        if cpus != self._cpus or not self.series:
-            self._bind(cpus)
+        layout = (cpus, len(rows[0]))
+        if layout != self._layout:
+            self._bind(cpus, self._told(len(rows[0])))
+            self._layout = layout
         return plausible(values)
 
-    def _bind(self, cpus: list[int]) -> None:
+    def _told(self, width: int) -> list[int]:
+        """The columns that are told of rows of so many words."""
+        return [at for at in self._columns if at <= _CPU_AT - 2 or width > _CPU_AT]
+
+    def _bind(self, cpus: list[int], columns: list[int]) -> None:
         numbered = each_once(cpus, self.path)
-        self._cpus = cpus
-        self.series = tuple(family(number) for family in self._columns.values() for number in numbered)
+        self.series = tuple(self._columns[at](number) for at in columns for number in numbered)

@@ -13,6 +13,7 @@ from exporter.collector import Context, FileCollector, families_of
 from exporter.parsing import KeyedWords, cpu_numbers, numbers
 
 _MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_GUEST_MODES = ("user", "nice")  # columns behind those of the modes that they are part of
 _COUNTS = {
     b"ctxt": host.CONTEXT_SWITCHES(),
     b"btime": host.BOOT_TIME_SECONDS(),
@@ -23,16 +24,19 @@ _COUNTS = {
 
 
 class StatCollector(FileCollector):
-    """Order of values: modes, CPUs within a mode, interrupts, then the counts."""
+    """Order of values: modes, CPUs within a mode, those of guests likewise, interrupts, then the counts."""
 
     name = "stat"
     tier = Tier.FAST
-    families = (cpu.SECONDS, host.INTERRUPTS, *families_of(_COUNTS.values()))
+    families = (cpu.SECONDS, cpu.GUEST_SECONDS, host.INTERRUPTS, *families_of(_COUNTS.values()))
     path = "/proc/stat"
     sources = (path,)
 
     def __init__(self, context: Context) -> None:
         self._counts = KeyedWords(_COUNTS, self.path)
+        self._columns = [(cpu.SECONDS, mode) for mode in _MODES]
+        if context.wants(cpu.GUEST_SECONDS):
+            self._columns += [(cpu.GUEST_SECONDS, mode) for mode in _GUEST_MODES]
         self._ticks_per_second = context.host.ticks_per_second
         self._cpus: Sequence[bytes] = ()
         self._numbers: Sequence[int] = ()
@@ -51,7 +55,7 @@ class StatCollector(FileCollector):
         if len(words) != self._length or words[:: self._width] != self._cpus:
             self._learn(words)
         width, ticks = self._width, self._ticks_per_second
-        columns = range(width + 1, width + 1 + min(len(_MODES), width - 1))
+        columns = range(width + 1, width + 1 + min(len(self._columns), width - 1))
         values = [value / ticks for value in numbers([word for at in columns for word in words[at::width]], self.path)]
         values += numbers(data[intr_at + 6 : intr_at + 40].split(None, 1)[:1], self.path)
         values += self._counts(data[counts_at + 1 :])
@@ -71,6 +75,6 @@ class StatCollector(FileCollector):
 
     def _bind(self) -> None:
         self._layout = self._counts.series
-        modes = _MODES[: self._width - 1]
-        seconds = (cpu.SECONDS(number, mode) for mode in modes for number in self._numbers)
+        columns = self._columns[: self._width - 1]
+        seconds = (family(number, mode) for family, mode in columns for number in self._numbers)
         self.series = (*seconds, host.INTERRUPTS(), *self._counts.series)

@@ -63,6 +63,10 @@ _FIELDS = {
     b"thp_fault_fallback": memory.THP_FAULT_FALLBACKS(),
     b"thp_collapse_alloc": memory.THP_COLLAPSES(),
     b"thp_split_page": memory.THP_SPLITS(),
+    b"pgpromote_success": memory.PROMOTED_PAGES(),
+    b"pgdemote_kswapd": memory.DEMOTED_PAGES("kswapd"),
+    b"pgdemote_direct": memory.DEMOTED_PAGES("direct"),
+    b"zone_reclaim_failed": memory.ZONE_RECLAIM_FAILURES(),
 }
 
 

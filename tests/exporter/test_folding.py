@@ -48,7 +48,8 @@ def _opened(name: str, host: Host, granularity: Granularity = Granularity.NUMA) 
 
 
 def _user(values: dict[str, float]) -> dict[str, float]:
-    return {name.split('"')[1]: value for name, value in values.items() if 'mode="user"' in name}
+    seconds = {name: value for name, value in values.items() if name.startswith("cpu_seconds_total")}
+    return {name.split('"')[1]: value for name, value in seconds.items() if 'mode="user"' in name}
 
 
 def test_times_are_averaged_and_counts_summed_over_a_node(tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def test_cpu_that_is_plugged_in_begins_a_new_segment_with_series_of_its_own(host
     fresh = {*segments[1].schema.names} - {*segments[0].schema.names}
     assert {name.partition("{")[0] for name in fresh} == {
         "hostpulse_cpu_seconds_total",
+        "hostpulse_cpu_guest_seconds_total",
         "hostpulse_cpu_softirqs_total",
+        "hostpulse_network_softnet_backlog_packets",
         "hostpulse_network_softnet_processed_total",
         "hostpulse_network_softnet_dropped_total",
         "hostpulse_network_softnet_time_squeezed_total",

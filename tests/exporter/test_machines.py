@@ -13,7 +13,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from catalog import FAMILIES
-from catalog.families import cpu, gpu, host, memory, memoryerrors, network, rdma, storage
+from catalog.families import cpu, gpu, host, memory, memoryerrors, network, rdma, softnet, storage
 from catalog.families import exporter as own
 from catalog.family import Family, Subsystem, Tier
 from tests.exporter.collectors import latest, opened, reading
@@ -97,7 +97,7 @@ def test_no_collector_fails_on_any_of_them(one: Shown) -> None:
 def test_many_cpus_are_told_by_numa_node_without_being_asked(one: Shown) -> None:
     machine = one.tree.machine
     nodes = {f"node{node}" for node in range(machine.nodes)}
-    for family in (cpu.SECONDS, cpu.SOFTIRQS, cpu.INTERRUPTS, cpu.IDLE_STATE_SECONDS, network.SOFTNET_PROCESSED):
+    for family in (cpu.SECONDS, cpu.SOFTIRQS, cpu.INTERRUPTS, cpu.IDLE_STATE_SECONDS, softnet.SOFTNET_PROCESSED):
         assert {labels.partition(",")[0] for labels in one.of(family)} == nodes, family.name
     assert len(one.of(cpu.TOPOLOGY_INFO)) == machine.cpus
     rows = [line.split() for line in one.tree.text("/proc/stat").splitlines() if line.startswith("cpu")]

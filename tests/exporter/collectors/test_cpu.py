@@ -44,6 +44,8 @@ def test_stat_turns_ticks_into_seconds_and_leaves_the_sum_of_cpus_out(tmp_path: 
     assert values['cpu_seconds_total{cpu="1",mode="system"}'] == 0.2
     assert values['cpu_seconds_total{cpu="1",mode="steal"}'] == 0.04
     assert len([name for name in values if name.startswith("cpu_seconds")]) == 16
+    assert values['cpu_guest_seconds_total{cpu="0",mode="user"}'] == 0.04
+    assert values['cpu_guest_seconds_total{cpu="0",mode="nice"}'] == 0.05
     assert values["host_interrupts_total"] == 123456
     assert values["host_context_switches_total"] == 1990473
     assert values["host_boot_time_seconds"] == 1062191376
@@ -140,17 +142,18 @@ def test_idle_states_of_a_cpu_that_goes_offline_go_with_it(tmp_path: Path) -> No
     states = {
         f"/sys/devices/system/cpu/cpu{cpu}/cpuidle/state0/{file}": value
         for cpu in (0, 1)
-        for file, value in (("name", "C1\n"), ("time", "5000000\n"), ("usage", "7\n"))
+        for file, value in (("name", "C1\n"), ("time", "5000000\n"), ("usage", "7\n"), ("rejected", "3\n"))
     }
     collector = opened("cpuidle", written(tmp_path, {**states, "/sys/devices/system/cpu/online": "0-1\n"}))
-    assert len(collector.read()) == 4
-    for file in ("name", "time", "usage"):
+    assert len(collector.read()) == 6
+    for file in ("name", "time", "usage", "rejected"):
         (tmp_path / f"sys/devices/system/cpu/cpu1/cpuidle/state0/{file}").unlink()
     (tmp_path / "sys/devices/system/cpu/cpu1/cpuidle/state0").rmdir()
     written(tmp_path, {"/sys/devices/system/cpu/online": "0\n"})
     assert latest(collector) == {
         'cpu_idle_state_seconds_total{cpu="0",state="C1"}': 5.0,
         'cpu_idle_state_entries_total{cpu="0",state="C1"}': 7.0,
+        'cpu_idle_state_rejected_total{cpu="0",state="C1"}': 3.0,
     }
     collector.close()
 

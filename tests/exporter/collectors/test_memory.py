@@ -17,12 +17,14 @@ NODE = "/sys/devices/system/node/node{}"
 
 def test_meminfo_turns_kib_into_bytes(tmp_path: Path) -> None:
     host = written(
-        tmp_path, {"/proc/meminfo": "MemTotal: 1000 kB\nMemFree:  10 kB\nActive(anon): 3 kB\nHugePages_Free: 7\n"}
+        tmp_path, {"/proc/meminfo": "MemTotal: 1000 kB\nMemFree:  10 kB\nActive(anon): 3 kB\nPercpu: 2 kB\n"}
     )
     assert reading("meminfo", host) == {
-        "memory_total_bytes": 1024000, "memory_free_bytes": 10240, "memory_active_anon_bytes": 3072
+        "memory_total_bytes": 1024000, "memory_free_bytes": 10240, "memory_active_anon_bytes": 3072,
+        "memory_percpu_bytes": 2048,
     }  # fmt: skip
     assert "memory_active_anon_bytes" not in reading("meminfo", host, Profile.CORE)
+    assert "memory_percpu_bytes" not in reading("meminfo", host, Profile.STANDARD)
 
 
 def test_meminfo_without_huge_pages_of_a_later_kernel_keeps_the_rest(tmp_path: Path) -> None:
@@ -34,6 +36,7 @@ def test_meminfo_without_huge_pages_of_a_later_kernel_keeps_the_rest(tmp_path: P
 
 def test_vmstat_labels_who_reclaims_and_turns_kib_and_pages_into_bytes(tmp_path: Path) -> None:
     fields = "nr_dirty_threshold 10\npgpgin 3\npgpgout 4\npgscan_kswapd 5\npgscan_direct 6\npgscan_anon 9\noom_kill 1\n"
+    fields += "pgdemote_direct 8\n"
     written(tmp_path, {"/proc/vmstat": fields})
     host = Host(tmp_path / "proc", tmp_path / "sys", tmp_path, page_bytes=65536)
     assert reading("vmstat", host) == {
@@ -43,6 +46,7 @@ def test_vmstat_labels_who_reclaims_and_turns_kib_and_pages_into_bytes(tmp_path:
         'memory_scanned_pages_total{source="kswapd"}': 5,
         'memory_scanned_pages_total{source="direct"}': 6,
         "memory_oom_kills_total": 1,
+        'memory_demoted_pages_total{source="direct"}': 8,
     }
 
 

@@ -35,6 +35,7 @@ def test_interfaces_have_their_columns_and_container_links_are_left_out(tmp_path
         "network_receive_drops_total": 103,
         "network_receive_fifo_errors_total": 104,
         "network_receive_frame_errors_total": 105,
+        "network_receive_multicast_packets_total": 107,
         "network_transmit_bytes_total": 108,
         "network_transmit_packets_total": 109,
         "network_transmit_errors_total": 110,
@@ -69,17 +70,19 @@ def test_protocol_counts_are_read_from_below_their_names(tmp_path: Path) -> None
 
 
 def test_softnet_is_hexadecimal_and_names_its_cpus(tmp_path: Path) -> None:
-    row = "0000ffff 00000002 0000000a " + "00000000 " * 9 + "{:08x} 00000000 00000000\n"
+    row = "0000ffff 00000002 0000000a " + "00000000 " * 8 + "0000001f {:08x} 00000010 0000000f\n"
     values = reading("softnet", written(tmp_path, {"/proc/net/softnet_stat": row.format(0) + row.format(17)}))
     assert values['network_softnet_processed_total{cpu="0"}'] == 65535
     assert values['network_softnet_dropped_total{cpu="17"}'] == 2
     assert values['network_softnet_time_squeezed_total{cpu="17"}'] == 10
+    assert values['network_softnet_backlog_packets{cpu="17"}'] == 31
 
 
 def test_softnet_of_older_kernels_counts_its_lines(tmp_path: Path) -> None:
     rows = "00000001 00000000 00000000\n00000002 00000000 00000000\n"
     values = reading("softnet", written(tmp_path, {"/proc/net/softnet_stat": rows}))
     assert values['network_softnet_processed_total{cpu="1"}'] == 2
+    assert not any("backlog" in name for name in values)
 
 
 def test_sockets_count_memory_in_bytes(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def test_disks_turn_sectors_and_milliseconds_into_bytes_and_seconds(tmp_path: Pa
             ("io_time_seconds_total", 7.0),
             ("io_time_weighted_seconds_total", 9.0),
             ("discards_completed_total", 11),
+            ("discards_merged_total", 12),
             ("discarded_bytes_total", 24 * 512),
             ("discard_time_seconds_total", 1.5),
             ("flushes_completed_total", 30),
