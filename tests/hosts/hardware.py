@@ -96,6 +96,8 @@ _FILES = {
         f"/sys/devices/system/node/node0/memory_failure/{result}": f"{pages}\n"
         for result, pages in (("total", 10), ("recovered", 4), ("delayed", 3), ("ignored", 2), ("failed", 1))
     },
+    "/sys/devices/system/node/node0/distance": "10 21\n",
+    "/sys/devices/system/node/node2/distance": "21 10\n",
     "/sys/class/nvme/nvme0/state": "live\n",
     "/sys/class/nvme/nvme1/state": "deleting (no IO)\n",
     "/sys/block/md0/md/degraded": "1\n",

@@ -28,7 +28,7 @@ CALLERS = (PerfCollector, NiceventsCollector, NvmlCollector, XidCollector)
 COLLECTORS = {name: kind for name, kind in discover().items() if not issubclass(kind, CALLERS)}
 HARDWARE = {
     "aer", "bonding", "cgroup", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors",
-    "rdmalink", "cpufreq", "md", "memoryfailure", "nfs", "nvmestate", "pcielink", "rdmainfo", "thermal",
+    "rdmalink", "cpufreq", "md", "memoryfailure", "nfs", "numadistance", "nvmestate", "pcielink", "rdmainfo", "thermal",
 }  # fmt: skip
 CLEAR = (OSError, ValueError, Unavailable)
 

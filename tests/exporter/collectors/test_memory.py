@@ -96,6 +96,15 @@ def test_corrected_errors_are_by_module_with_the_label_of_its_place(tmp_path: Pa
     assert len(reading("edac", host, Profile.CORE)) == 4
 
 
+def test_distance_of_nodes_is_from_each_to_each(tmp_path: Path) -> None:
+    assert reading("numadistance", hardware(tmp_path)) == {
+        f'memory_numa_distance{{node="{node}",to="{to}"}}': 10 if node == to else 21 for node in (0, 2) for to in (0, 2)
+    }
+    written(tmp_path, {NODE.format(2) + "/distance": "21\n"})
+    with pytest.raises(ValueError, match="node2/distance: does not have a number for each of 2 nodes"):
+        opened("numadistance", Host(tmp_path / "proc", tmp_path / "sys", tmp_path))
+
+
 def test_poisoned_pages_are_by_how_their_recovery_ended(tmp_path: Path) -> None:
     assert reading("memoryfailure", hardware(tmp_path)) == {
         f'memory_failure_pages_total{{node="0",result="{result}"}}': pages
