@@ -23,6 +23,7 @@ SUBSYSTEM_WEIGHT = {Subsystem.CPU: 0.4}
 TOP = 3
 MOST_DEVIATION = 50.0  # beyond, one channel's size says nothing more about who is to blame
 LEAST_EVIDENCE = 1.0
+DOUBT = 0.5  # of the usual evidence, for each subsystem
 LEADING_SHARE = 0.35  # below this nothing leads
 UNKNOWN = "unknown"
 
@@ -54,10 +55,10 @@ def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
 def shares(evidence: Floats, usual: Floats) -> dict[str, float]:
     """Share of each subsystem from evidence [G] over its usual size [G]; they sum to 1.
 
-    As much as is usual counts for each, so that the shares are even where there is little evidence of anything.
+    Half of what is usual counts for each, so that the shares are even where there is little evidence of anything.
     """
     weights: Floats = np.array([SUBSYSTEM_WEIGHT.get(Subsystem(name), 1.0) for name in JUDGED_SUBSYSTEMS])
-    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2 + 1.0
+    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2 + DOUBT**2
     parts = relative / relative.sum()
     return {subsystem: float(part) for subsystem, part in zip(JUDGED_SUBSYSTEMS, parts, strict=True)}
 
