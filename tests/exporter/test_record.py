@@ -13,7 +13,9 @@ import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -239,10 +241,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_recording_holds_all_tiers_at_their_own_rate(recorded: tuple[Path, str]) -> None:
     out, said = recorded
     fast = pq.read_table(out / "fast-000001.parquet")
-    assert 25 <= len(fast) <= 45
-    assert 3 <= sum(len(pq.read_table(file)) for file in out.glob("medium-*.parquet")) <= 5
     times_s = fast["time_s"].to_pylist()
+    medium_s = sorted(
+        time_s for file in out.glob("medium-*.parquet") for time_s in pq.read_table(file)["time_s"].to_pylist()
+    )
     assert times_s == sorted(set(times_s))
+    # Ticks are on a grid, of which a busy machine may leave some out.
+    for found_s, interval_s in ((times_s, 0.1), (medium_s, 1.0)):
+        steps = [(later - earlier) / interval_s for earlier, later in pairwise(found_s)]
+        assert median(steps) == pytest.approx(1.0, abs=0.3)
     assert abs(times_s[-1] - time.time()) < 60
     assert 'hostpulse_cpu_seconds_total{cpu="0",mode="user"}' in fast.column_names
     assert "recorded " in said
