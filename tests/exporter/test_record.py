@@ -13,7 +13,7 @@ import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
