@@ -45,7 +45,7 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     x = align(x, names, tuple(str(feature) for feature in state.features))
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
     maxima = np.empty(0) if _growing(state) else state.maxima
-    per_day = 86400.0 / judge_by.maxima_period_s
+    per_day = DAY_S / judge_by.maxima_period_s
     model = fit_model(
         ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget, judge_by.smoothing
     )
@@ -70,7 +70,8 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
     episode = state.episode
     if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
         state = _learn_flagged(state, names, judge_by)
-        state = replace(state, pending=(), rebaselining=True, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
+        state = replace(state, pending=(), flagged=(), worst=-np.inf, rebaselining=True)
+        state = replace(state, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
     if state.rebaselining:
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
     level = alarm_level([scored.fused for scored in state.scores], judge_by)
@@ -109,7 +110,7 @@ def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) ->
     training = state.training
     for end_s, x in state.flagged:
         training = training.add(end_s, x, names, judge_by.stride_s)
-    return replace(state, training=training, flagged=(), worst=-np.inf, outdated=True)
+    return replace(state, training=training, outdated=True)
 
 
 def _count_minute(state: HostState, end_s: float, level: float, period_s: float) -> HostState:

@@ -84,6 +84,18 @@ def test_what_comes_again_and_again_is_learned_and_no_longer_alarms(learned: Wat
     assert len(watched.openings_s) == USUAL_FROM
 
 
+def test_episode_that_is_learned_counts_among_the_largest_levels_too(learned: Watched) -> None:
+    judge_by = replace(JUDGE, refit_s=1e6)
+    starts_s = [FAULT_S + number * AGAIN_S for number in range(USUAL_FROM)]
+    faults = [fault for start_s in starts_s for fault in fault_of("memory", start_s, start_s + LASTS_S)]
+    watched = watch(synthetic_frame(starts_s[-1] + AGAIN_S - 5.0, faults), judge_by, learned.state, LEARNED_S, False)
+    model = learned.state.model
+    assert model is not None
+    assert watched.state.outdated
+    assert np.isfinite(watched.state.maxima).all()
+    assert np.sum(watched.state.maxima > model.fused.bound) == USUAL_FROM
+
+
 def test_episodes_of_several_subsystems_are_not_one_that_comes_again(learned: Watched) -> None:
     watched = _again(learned, USUAL_FROM, ("memory", "storage", "network"))
     third_s = FAULT_S + (USUAL_FROM - 1) * AGAIN_S
