@@ -43,6 +43,7 @@ from detector.state import HostState
 from detector.store import Store
 from detector.training import MOST_ROWS
 from detector.watch import config_hash, judge_for
+from tests.servers.process import wait_until
 from tests.servers.programs import start_detector, start_exporter
 
 SERIES, FEATURES, FEATURES_SAVED = 700, 700, 200
@@ -161,7 +162,7 @@ def end_to_end_s(windows: int, stride_s: float, folder: Path) -> list[float]:
     with start_exporter(folder, f"--sample.interval={1000 * _INTERVAL_S:g}ms") as exporter_server:
         source = f"--source.exporter.targets={exporter_server.url}"
         with start_detector(folder, source, *flags) as server, Watched(server) as detector:
-            _await_score(detector)
+            wait_until(lambda: _newer(detector, 0.0), 3 * _LIVE_BASELINE_S, "a score")
             # The first was there before it was asked for.
             seen = list(seen_s(detector, windows + 1, stride_s))[1:]
         with Watched(exporter_server) as exporter:
@@ -170,13 +171,6 @@ def end_to_end_s(windows: int, stride_s: float, folder: Path) -> list[float]:
     sampled_s = np.sort(np.concatenate(times_s))
     last = sampled_s.searchsorted([end_s for end_s, _ in seen], side="right") - 1
     return [now_s - header.wall_offset_s - float(sampled_s[row]) for row, (_, now_s) in zip(last, seen, strict=True)]
-
-
-def _await_score(detector: Watched) -> None:
-    never, deadline_s = Event(), time.monotonic() + 3 * _LIVE_BASELINE_S
-    while _newer(detector, 0.0) is None:
-        assert time.monotonic() < deadline_s, f"no score within {3 * _LIVE_BASELINE_S} s"
-        never.wait(1.0)
 
 
 def measure(windows: int, folder: Path) -> dict[str, float]:

@@ -54,7 +54,7 @@ class Findings:
     @property
     def alarms_per_day(self) -> float:
         """Episodes for each day that was judged; NaN where nothing was."""
-        return len(self.episodes) * 86400.0 / (self.judged * self.stride_s) if self.judged else math.nan
+        return len(self.episodes) * learning.DAY_S / (self.judged * self.stride_s) if self.judged else math.nan
 
     def add(self, verdict: Verdict) -> None:
         """Take in the next verdict."""

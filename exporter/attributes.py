@@ -13,6 +13,8 @@ from exporter.collector import Collector, Context, Unavailable
 from exporter.host import HeldFile, Vanished
 from exporter.parsing import plausible
 
+ABSOLUTE_ZERO_CELSIUS = -273.15
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:

@@ -12,6 +12,7 @@ _INTERFACES_LEFT_OUT = re.compile(r"veth.*")
 # Memory and files that pose as disks, floppies, and partitions, which their disk counts already.
 _DISKS_LEFT_OUT = re.compile(r"(z?ram|loop|fd)\d+|(h|s|v|xv)d[a-z]+\d+|(nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+)p\d+")
 
+CPUS_ONLINE, CPUS_PRESENT = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present"
 PCI_DEVICES = "/sys/bus/pci/devices"
 NUMA_NODES = f"{PCI_DEVICES}/*/numa_node"
 PCI_ENDPOINTS = ("0x0108", "0x02", "0x03", "0x12")

@@ -16,10 +16,10 @@ from catalog import FAMILIES
 from catalog.family import Family, Kind
 from catalog.series import Series
 from exporter.collector import Collector, PartedCollector
+from exporter.devices import CPUS_PRESENT
 from exporter.host import Host
 from exporter.parsing import cpus_of
 
-_PRESENT = "/sys/devices/system/cpu/present"
 _NODES = "/sys/devices/system/node/node*/cpulist"
 _PACKAGES = "/sys/devices/system/cpu/cpu*/topology/physical_package_id"
 _MANY_CPUS = 64
@@ -44,7 +44,7 @@ def unfolded(collector: Collector) -> Collector:
 def folder(host: Host, granularity: Granularity) -> Fold:
     """What to do with a collector once it is built: wrap it, where it has series of CPUs that are to be folded."""
     if granularity is Granularity.AUTO:
-        granularity = Granularity.NUMA if len(_cpus(host, _PRESENT)) > _MANY_CPUS else Granularity.CORE
+        granularity = Granularity.NUMA if len(_cpus(host, CPUS_PRESENT)) > _MANY_CPUS else Granularity.CORE
     if granularity is Granularity.CORE:
         return unfolded
     places_of = _nodes if granularity is Granularity.NUMA else _packages

@@ -18,12 +18,12 @@ import psutil
 
 from catalog.family import Family, Tier
 from exporter.collector import Context, PartedCollector, Unavailable, or_unavailable
+from exporter.devices import CPUS_ONLINE
 from exporter.parsing import cpus_of
 from exporter.perf import LACKING, Event, close_group, open_event, open_group, why_not
 from exporter.perfevents import Candidate
 from exporter.perfscale import Scaled
 
-ONLINE = "/sys/devices/system/cpu/online"
 _LOOKS_EVERY = {Tier.FAST: 10}  # readings between looks for other CPUs, as a look costs as much as reading a group
 _PREFIX = "hostpulse_cpu_"
 _FILES_FOR_OTHERS = 256
@@ -96,10 +96,10 @@ class PerfCollector(PartedCollector):
         self._takes = 0
         self.series = ()
         with or_unavailable():
-            self._online_file = host.hold(ONLINE)
+            self._online_file = host.hold(CPUS_ONLINE)
         try:
             self._online = self._online_file.read()
-            cpus = sorted(cpus_of(self._online, ONLINE))
+            cpus = sorted(cpus_of(self._online, CPUS_ONLINE))
             self._groups, self.note = self._plan(context, cpus)
             self._follow(cpus)
         except OSError as error:
@@ -165,7 +165,7 @@ class PerfCollector(PartedCollector):
         """The counters as they are now, and what each of them says."""
         self._takes += 1
         if self._takes % _LOOKS_EVERY.get(self.tier, 1) == 0 and (online := self._online_file.read()) != self._online:
-            self._follow(sorted(cpus_of(online, ONLINE)))
+            self._follow(sorted(cpus_of(online, CPUS_ONLINE)))
             self._online = online
         read, opened = os.read, self._opened
         return opened, [read(counter.leader, counter.scaled.size_bytes) for counter in opened]

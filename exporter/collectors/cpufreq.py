@@ -12,9 +12,9 @@ from catalog.families import cpu
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.devices import CPUS_ONLINE
 
 _POLICIES = "/sys/devices/system/cpu/cpu*/cpufreq"
-_ONLINE = "/sys/devices/system/cpu/online"
 _KILOHERTZ = 1e3
 _LIMITS = {
     "cpuinfo_min_freq": "hardware_min",
@@ -30,9 +30,9 @@ class CpufreqCollector(AttributeCollector):
     name = "cpufreq"
     tier = Tier.SLOW
     families = (cpu.FREQUENCY_LIMIT_HERTZ,)
-    sources = (*(f"{_POLICIES}/{file}" for file in _LIMITS), _ONLINE)
+    sources = (*(f"{_POLICIES}/{file}" for file in _LIMITS), CPUS_ONLINE)
     absent = "no driver sets frequencies, as in most virtual machines"
-    watches = (_ONLINE,)
+    watches = (CPUS_ONLINE,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """The bounds that the CPU's driver knows."""

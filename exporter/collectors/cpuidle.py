@@ -11,9 +11,9 @@ from catalog.families import cpu
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.devices import CPUS_ONLINE
 
 _STATES = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
-_ONLINE = "/sys/devices/system/cpu/online"
 _MICROSECOND = 1e-6
 
 
@@ -23,9 +23,9 @@ class CpuidleCollector(AttributeCollector):
     name = "cpuidle"
     tier = Tier.MEDIUM
     families = (cpu.IDLE_STATE_SECONDS, cpu.IDLE_STATE_ENTRIES, cpu.IDLE_STATE_REJECTED)
-    sources = (*(f"{_STATES}/{file}" for file in ("name", "time", "usage", "rejected")), _ONLINE)
+    sources = (*(f"{_STATES}/{file}" for file in ("name", "time", "usage", "rejected")), CPUS_ONLINE)
     absent = "no idle driver"
-    watches = (_ONLINE,)
+    watches = (CPUS_ONLINE,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """Three files a state, of which kernels before 5.10 lack one."""

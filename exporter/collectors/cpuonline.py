@@ -8,10 +8,8 @@ from __future__ import annotations
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Collector, Context, or_unavailable
+from exporter.devices import CPUS_ONLINE, CPUS_PRESENT
 from exporter.parsing import cpus_of
-
-_PRESENT = "/sys/devices/system/cpu/present"
-_ONLINE = "/sys/devices/system/cpu/online"
 
 
 class CpuonlineCollector(Collector):
@@ -20,21 +18,21 @@ class CpuonlineCollector(Collector):
     name = "cpuonline"
     tier = Tier.SLOW
     families = (cpu.ONLINE,)
-    sources = (_PRESENT, _ONLINE)
+    sources = (CPUS_PRESENT, CPUS_ONLINE)
 
     def __init__(self, context: Context) -> None:
         with or_unavailable():
-            self._present, self._online = context.host.hold(_PRESENT), context.host.hold(_ONLINE)
+            self._present, self._online = context.host.hold(CPUS_PRESENT), context.host.hold(CPUS_ONLINE)
         self._listed: list[int] = []
         self.series = ()
         self.read()
 
     def read(self) -> list[float]:
         """1 for a CPU that is online, 0 for one that is not."""
-        present = sorted(cpus_of(self._present.read(), _PRESENT))
+        present = sorted(cpus_of(self._present.read(), CPUS_PRESENT))
         if present != self._listed:
             self._listed, self.series = present, tuple(map(cpu.ONLINE, present))
-        online = cpus_of(self._online.read(), _ONLINE)
+        online = cpus_of(self._online.read(), CPUS_ONLINE)
         return [float(number in online) for number in present]
 
     def close(self) -> None:

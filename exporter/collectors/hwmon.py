@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from catalog.families import host
 from catalog.family import Tier
-from exporter.attributes import Attribute, AttributeCollector
+from exporter.attributes import ABSOLUTE_ZERO_CELSIUS, Attribute, AttributeCollector
 from exporter.collector import Context
 
 _DIRECTORY = "/sys/class/hwmon"
@@ -42,7 +42,7 @@ class HwmonCollector(AttributeCollector):
     )
     absent = "no sensors, as in most virtual machines"
     watches = (_DIRECTORY,)
-    least = -273.15  # degrees
+    least = ABSOLUTE_ZERO_CELSIUS
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """The sensors of each chip; power as a mean where a chip has no reading of the instant."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from catalog.families import storage
 from catalog.family import Tier
-from exporter.attributes import Attribute, AttributeCollector
+from exporter.attributes import ABSOLUTE_ZERO_CELSIUS, Attribute, AttributeCollector
 from exporter.collector import Context
 
 _DIRECTORY = "/sys/class/nvme"
@@ -26,7 +26,7 @@ class NvmeCollector(AttributeCollector):
     sources = (_SENSORS,)
     absent = "no NVMe drive with sensors"
     watches = (_DIRECTORY,)
-    least = -273.15  # degrees
+    least = ABSOLUTE_ZERO_CELSIUS
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """``temp1`` is the controller's overall temperature, the others are those of its parts."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from catalog.families import perf
 from catalog.family import Tier
-from exporter.perfcounters import ONLINE, PerfCollector
+from exporter.devices import CPUS_ONLINE
+from exporter.perfcounters import PerfCollector
 from exporter.perfevents import ARM, IntelRaw, Named, files_of, hardware
 
 # CYCLE_ACTIVITY.STALLS_TOTAL: event 0xa3, umask 4, counter mask 4 on the Xeons from Haswell to Granite Rapids, for
@@ -39,4 +40,4 @@ class PerfEventsCollector(PerfCollector):
     candidates = _EVENTS
     running = perf.PERF_RUNNING_RATIO
     families = (*_EVENTS, running)
-    sources = (ONLINE, *files_of(ARM))
+    sources = (CPUS_ONLINE, *files_of(ARM))

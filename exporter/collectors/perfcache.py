@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from catalog.families import perf
 from catalog.family import Tier
-from exporter.perfcounters import ONLINE, PerfCollector
+from exporter.devices import CPUS_ONLINE
+from exporter.perfcounters import PerfCollector
 from exporter.perfevents import ARM, Named, cache, files_of
 
 _L1D, _L1I, _LLC, _DTLB, _ITLB, _NODE = 0, 1, 2, 3, 4, 6
@@ -38,4 +39,4 @@ class PerfCacheCollector(PerfCollector):
     tier = Tier.MEDIUM
     candidates = _EVENTS
     families = tuple(_EVENTS)
-    sources = (ONLINE, *files_of(ARM))
+    sources = (CPUS_ONLINE, *files_of(ARM))

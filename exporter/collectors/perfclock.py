@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from catalog.families import perf
 from catalog.family import Tier
-from exporter.perfcounters import ONLINE, PerfCollector
+from exporter.devices import CPUS_ONLINE
+from exporter.perfcounters import PerfCollector
 from exporter.perfevents import Named, files_of, software
 
 _MSR = "msr"
@@ -33,4 +34,4 @@ class PerfClockCollector(PerfCollector):
     candidates = _EVENTS
     largest_group = len(_EVENTS)
     families = tuple(_EVENTS)
-    sources = (ONLINE, *files_of(_MSR))
+    sources = (CPUS_ONLINE, *files_of(_MSR))

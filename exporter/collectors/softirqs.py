@@ -12,10 +12,10 @@ from itertools import takewhile
 from catalog.families import cpu
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
+from exporter.devices import CPUS_PRESENT
 from exporter.parsing import cpu_numbers, cpus_of, filled, numbers, pick
 
 _CPU = b"CPU"
-_PRESENT = "/sys/devices/system/cpu/present"
 
 
 class SoftirqsCollector(FileCollector):
@@ -25,10 +25,10 @@ class SoftirqsCollector(FileCollector):
     tier = Tier.FAST
     families = (cpu.SOFTIRQS,)
     path = "/proc/softirqs"
-    sources = (path, _PRESENT)
+    sources = (path, CPUS_PRESENT)
 
     def __init__(self, context: Context) -> None:
-        self._present = context.host.hold(_PRESENT) if context.host.exists(_PRESENT) else None
+        self._present = context.host.hold(CPUS_PRESENT) if context.host.exists(CPUS_PRESENT) else None
         self._plugged = b""
         self._header: Sequence[bytes] = ()
         self._types: Sequence[bytes] = ()
@@ -53,7 +53,7 @@ class SoftirqsCollector(FileCollector):
         well_formed = cpus and types and len(set(types)) == len(types) and all(kind.endswith(b":") for kind in types)
         if not well_formed or len(words) != cpus + len(types) * (cpus + 1):
             raise ValueError(f"{self.path}: is not a table of CPUs and types")
-        present = cpus_of(plugged, _PRESENT) if plugged else None
+        present = cpus_of(plugged, CPUS_PRESENT) if plugged else None
         numbered = enumerate(cpu_numbers(header, _CPU, self.path))
         kept = [(at, number) for at, number in numbered if present is None or number in present]
         cells = [(row, kind, at, number) for row, kind in enumerate(types) for at, number in kept]

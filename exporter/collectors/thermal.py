@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from catalog.families import host
 from catalog.family import Tier
-from exporter.attributes import Attribute, AttributeCollector
+from exporter.attributes import ABSOLUTE_ZERO_CELSIUS, Attribute, AttributeCollector
 from exporter.collector import Context
 
 _DIRECTORY = "/sys/class/thermal"
@@ -26,7 +26,7 @@ class ThermalCollector(AttributeCollector):
     sources = (f"{_ZONES}/type", f"{_ZONES}/temp")
     absent = "no thermal zones, as in most virtual machines"
     watches = (_DIRECTORY,)
-    least = -273.15  # degrees
+    least = ABSOLUTE_ZERO_CELSIUS
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """One file a zone."""

@@ -12,9 +12,9 @@ from catalog.families import cpu
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.devices import CPUS_ONLINE
 
 _CPUS = "/sys/devices/system/cpu/cpu*"
-_ONLINE = "/sys/devices/system/cpu/online"
 _MILLISECOND = 0.001
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _OF_CORE = {
@@ -37,10 +37,10 @@ class ThrottleCollector(AttributeCollector):
         *(f"{_CPUS}/thermal_throttle/{file}" for file in (*_OF_CORE, *_OF_PACKAGE)),
         f"{_CPUS}/topology/core_id",
         f"{_CPUS}/topology/physical_package_id",
-        _ONLINE,
+        CPUS_ONLINE,
     )
     absent = "only Intel's CPUs count it, and not for virtual machines"
-    watches = (_ONLINE,)
+    watches = (CPUS_ONLINE,)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
         """The files of each CPU, which name a core and package again and again."""
