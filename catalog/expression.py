@@ -39,8 +39,11 @@ class Operands(Protocol):
 class Expression(Protocol):
     """A node of an expression."""
 
-    def promql(self, window: str, selector: str) -> str:
-        """PromQL with rates over ``window`` (``5s``) and ``selector`` (``instance="a"`` or empty) in every matcher."""
+    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
+        """PromQL with rates over ``window`` (``5s``) and ``selector`` (``instance="a"`` or empty) in every matcher.
+
+        ``averaged`` makes means over the window of levels too.
+        """
 
     def evaluate(self, operands: Operands) -> Vector:
         """Label set -> array; a label set missing on either side of an operator is left out, as in PromQL."""
@@ -67,9 +70,10 @@ class _Read:
     how: str
     match: tuple[tuple[str, str], ...]
 
-    def promql(self, window: str, selector: str) -> str:
+    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
         vector = self.family + _matchers(dict(self.match), selector)
-        return {"rate": f"rate({vector}[{window}])", "slope": f"deriv({vector}[{window}])", "level": vector}[self.how]
+        level = f"avg_over_time({vector}[{window}])" if averaged else vector
+        return {"rate": f"rate({vector}[{window}])", "slope": f"deriv({vector}[{window}])", "level": level}[self.how]
 
     def evaluate(self, operands: Operands) -> Vector:
         read: Callable[[str, Mapping[str, str]], Vector] = getattr(operands, self.how)
@@ -87,8 +91,9 @@ class _Aggregate:
     over: tuple[str, ...]
     inner: Expression
 
-    def promql(self, window: str, selector: str) -> str:
-        return f"{self.operator} without ({', '.join(self.over)}) ({self.inner.promql(window, selector)})"
+    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
+        inner = self.inner.promql(window, selector, averaged=averaged)
+        return f"{self.operator} without ({', '.join(self.over)}) ({inner})"
 
     def evaluate(self, operands: Operands) -> Vector:
         groups: dict[Labels, list[Array]] = {}
@@ -105,8 +110,8 @@ class _ClampMin:
     inner: Expression
     least: float
 
-    def promql(self, window: str, selector: str) -> str:
-        return f"clamp_min({self.inner.promql(window, selector)}, {_number(self.least)})"
+    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
+        return f"clamp_min({self.inner.promql(window, selector, averaged=averaged)}, {_number(self.least)})"
 
     def evaluate(self, operands: Operands) -> Vector:
         return {
@@ -134,10 +139,11 @@ class _Binary:
     right: Expression
     ignoring: tuple[str, ...] = ()
 
-    def promql(self, window: str, selector: str) -> str:
-        left = self.left.promql(window, selector)
+    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
+        left = self.left.promql(window, selector, averaged=averaged)
+        right = self.right.promql(window, selector, averaged=averaged)
         matching = f" ignoring ({', '.join(self.ignoring)}) " if self.ignoring else " "
-        return f"({left} {self.operator}{matching}{self.right.promql(window, selector)})"
+        return f"({left} {self.operator}{matching}{right})"
 
     def evaluate(self, operands: Operands) -> Vector:
         compute = _OPERATORS[self.operator]

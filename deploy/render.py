@@ -17,6 +17,7 @@ from catalog.signal import Signal
 from deploy.detector_page import detector_example, detector_page
 from deploy.exporter_page import exporter_page
 from deploy.grafana.build import host_board
+from deploy.recording_rules import recording_rules
 
 _ROOT = Path(__file__).resolve().parents[1]
 _INTRODUCTION = """\
@@ -111,6 +112,7 @@ RENDERED: Mapping[str, Callable[[], str]] = {
     "docs/exporter.md": exporter_page,
     "docs/metrics.md": metrics_page,
     "deploy/grafana/dashboards/hostpulse-host.json": host_board,
+    "deploy/prometheus/rules/capacity.yml": recording_rules,
 }
 
 

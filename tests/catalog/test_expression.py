@@ -140,3 +140,10 @@ def test_promql_without_a_selector_has_no_empty_braces() -> None:
 def test_expression_names_all_the_families_it_reads() -> None:
     expression = ratio(total(rate(DONE), "cpu"), at_least(plus(level(LIMIT), level(USED)), 1.0))
     assert expression.families() == {DONE.name, LIMIT.name, USED.name}
+
+
+def test_promql_of_means_averages_levels_too() -> None:
+    expression = ratio(at_least(total(rate(DONE), "cpu"), 1.0), level(LIMIT))
+    done = "clamp_min(sum without (cpu) (rate(hostpulse_test_done_total[5s])), 1)"
+    means = f"({done} / avg_over_time(hostpulse_test_limit[5s]))"
+    assert expression.promql("5s", "", averaged=True) == means
