@@ -93,7 +93,7 @@ def _replay(options: Options, settings: Settings, clock: SystemClock) -> int:
             bar.update(task, completed=done)
             return clock.wait(0.0)
 
-        found = replay(open_recording(options.recording), settings, progress)
+        found = replay(open_recording(options.recording, options.instance), settings, progress)
     print(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found), end="")
     return GOOD
 

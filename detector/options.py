@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from detector import recording
 from detector.config import nearest
 from detector.settings import ENVIRONMENT_PREFIX, walk
 
@@ -37,7 +38,7 @@ COMMANDS = {
 class Options:
     """What the command line says. ``flags`` by name without dashes in front, only those that were given.
 
-    ``recording`` is what ``replay`` is to read, ``as_json`` whether it is to say so in JSON.
+    ``recording`` is what ``replay`` is to read, ``instance`` the host in it, ``as_json`` whether to tell it in JSON.
     """
 
     command: str
@@ -45,6 +46,7 @@ class Options:
     flags: Mapping[str, str]
     recording: Path = Path()
     as_json: bool = False
+    instance: str = ""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -77,7 +79,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     given = vars(known)
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
-    own = {name: given.pop(name) for name in ("recording", "as_json") if name in given}
+    own = {name: given.pop(name) for name in ("recording", "as_json", "instance") if name in given}
     given.pop("keep", None)
     chosen = {name: ",".join(texts) for name, texts in given.items() if texts is not None}
     return Options(command_name, Path(file) if file else None, chosen, **own)
@@ -91,9 +93,10 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
             dest="recording",
             type=Path,
             required=True,
-            metavar="DIR",
-            help="Folder that hostpulse-exporter record wrote, or a file with an answer of /api/v1/samples.",
+            metavar="PATH",
+            help=f"What to read: {'; '.join(kind.about for kind in recording.discover().values())}.",
         )
+        parser.add_argument("--instance", default="", metavar="NAME", help="Which host, where several were recorded.")
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "export-rules":
         parser.add_argument(
