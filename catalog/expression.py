@@ -15,6 +15,15 @@ from catalog.series import Labels
 
 Array = Any  # numpy in the detector; anything with + - * / will do
 Vector = dict[Labels, Array]
+Render = Callable[[str, Mapping[str, str]], str]
+"""A name and the labels it must carry -> the PromQL that reads it."""
+Spelling = Callable[[str, Mapping[str, str], Render], str]
+"""How a family is read whose labels must match: ``render(family, match)``, or the same under other names."""
+
+
+def own_names(family: str, match: Mapping[str, str], render: Render) -> str:
+    """The family as hostpulse's exporter names it."""
+    return render(family, match)
 
 
 class Operands(Protocol):
@@ -39,10 +48,10 @@ class Operands(Protocol):
 class Expression(Protocol):
     """A node of an expression."""
 
-    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
+    def promql(self, window: str, selector: str, *, averaged: bool = False, spelling: Spelling = own_names) -> str:
         """PromQL with rates over ``window`` (``5s``) and ``selector`` (``instance="a"`` or empty) in every matcher.
 
-        ``averaged`` makes means over the window of levels too.
+        ``averaged`` makes means over the window of levels too, ``spelling`` chooses the names.
         """
 
     def evaluate(self, operands: Operands) -> Vector:
@@ -70,10 +79,13 @@ class _Read:
     how: str
     match: tuple[tuple[str, str], ...]
 
-    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
-        vector = self.family + _matchers(dict(self.match), selector)
-        level = f"avg_over_time({vector}[{window}])" if averaged else vector
-        return {"rate": f"rate({vector}[{window}])", "slope": f"deriv({vector}[{window}])", "level": level}[self.how]
+    def promql(self, window: str, selector: str, *, averaged: bool = False, spelling: Spelling = own_names) -> str:
+        def render(name: str, match: Mapping[str, str]) -> str:
+            vector = name + _matchers(match, selector)
+            read = {"rate": "rate", "slope": "deriv"}.get(self.how, "avg_over_time" if averaged else "")
+            return f"{read}({vector}[{window}])" if read else vector
+
+        return spelling(self.family, dict(self.match), render)
 
     def evaluate(self, operands: Operands) -> Vector:
         read: Callable[[str, Mapping[str, str]], Vector] = getattr(operands, self.how)
@@ -91,8 +103,8 @@ class _Aggregate:
     over: tuple[str, ...]
     inner: Expression
 
-    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
-        inner = self.inner.promql(window, selector, averaged=averaged)
+    def promql(self, window: str, selector: str, *, averaged: bool = False, spelling: Spelling = own_names) -> str:
+        inner = self.inner.promql(window, selector, averaged=averaged, spelling=spelling)
         return f"{self.operator} without ({', '.join(self.over)}) ({inner})"
 
     def evaluate(self, operands: Operands) -> Vector:
@@ -110,8 +122,9 @@ class _ClampMin:
     inner: Expression
     least: float
 
-    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
-        return f"clamp_min({self.inner.promql(window, selector, averaged=averaged)}, {_number(self.least)})"
+    def promql(self, window: str, selector: str, *, averaged: bool = False, spelling: Spelling = own_names) -> str:
+        inner = self.inner.promql(window, selector, averaged=averaged, spelling=spelling)
+        return f"clamp_min({inner}, {_number(self.least)})"
 
     def evaluate(self, operands: Operands) -> Vector:
         return {
@@ -139,9 +152,9 @@ class _Binary:
     right: Expression
     ignoring: tuple[str, ...] = ()
 
-    def promql(self, window: str, selector: str, *, averaged: bool = False) -> str:
-        left = self.left.promql(window, selector, averaged=averaged)
-        right = self.right.promql(window, selector, averaged=averaged)
+    def promql(self, window: str, selector: str, *, averaged: bool = False, spelling: Spelling = own_names) -> str:
+        left = self.left.promql(window, selector, averaged=averaged, spelling=spelling)
+        right = self.right.promql(window, selector, averaged=averaged, spelling=spelling)
         matching = f" ignoring ({', '.join(self.ignoring)}) " if self.ignoring else " "
         return f"({left} {self.operator}{matching}{right})"
 

@@ -16,7 +16,7 @@ from catalog.family import Alias, Family, Subsystem, Unit
 from catalog.signal import Signal
 from deploy.detector_page import detector_example, detector_page
 from deploy.exporter_page import exporter_page
-from deploy.grafana.build import host_board
+from deploy.grafana import build
 from deploy.recording_rules import recording_rules
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -111,7 +111,7 @@ RENDERED: Mapping[str, Callable[[], str]] = {
     "deploy/detector.example.yml": detector_example,
     "docs/exporter.md": exporter_page,
     "docs/metrics.md": metrics_page,
-    "deploy/grafana/dashboards/hostpulse-host.json": host_board,
+    **build.rendered(),
     "deploy/prometheus/rules/capacity.yml": recording_rules,
 }
 

@@ -1,83 +1,118 @@
-"""The Grafana board: as the catalog says, as Grafana's own models read it, in PromQL that Prometheus 3 parses."""
+"""The Grafana boards: as the catalog says, as Grafana's own models read them, in PromQL that Prometheus 3 parses."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import promql_parser
+import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from catalog import FAMILIES, SIGNALS
 from catalog.outputs import OUTPUTS
+from deploy.grafana import build
+from tests.deploy.boards import BOARDS, asked, panels, read, variables
 from tests.tree import ROOT
 
-BOARD = ROOT / "deploy/grafana/dashboards/hostpulse-host.json"  # rendered: see test_render
-VARIABLES = {"instance": "node7:17720", "__rate_interval": "5s"}
+ALIASES = {alias.name for family in FAMILIES.values() for alias in family.aliases}
+OURS = re.compile(r"\b(?:hostpulse|process)_\w+")
+THEIRS = re.compile(r"\b(?:node|DCGM)_\w+")
+SUFFIXES = re.compile(r"_(bucket|sum|count)$")
+each_board = pytest.mark.parametrize("name", BOARDS)
 
 
-def _board() -> dict[str, Any]:
-    board: dict[str, Any] = json.loads(BOARD.read_text())
-    return board
+def test_each_board_is_a_file_and_each_file_a_board() -> None:
+    assert sorted(build.rendered()) == [str(path.relative_to(ROOT)) for path in BOARDS.values()]
 
 
-def panels(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """All panels, those inside collapsed rows too."""
-    for node in nodes:
-        yield node
-        yield from panels(node.get("panels") or [])
-
-
-def expressions(variables: dict[str, str]) -> list[tuple[str, str]]:
-    """Panel title and expression of each query, its variables filled in."""
-    queries = [
-        (panel["title"], query["expr"]) for panel in panels(_board()["panels"]) for query in panel.get("targets", [])
-    ]
-    return [(title, re.sub(r"\$\{?(\w+)\}?", lambda match: variables[match[1]], text)) for title, text in queries]
-
-
-def test_grafana_models_know_every_key() -> None:
-    register_default_plugins()
-    board = _board()
-    assert list(_differences(board, json.loads(JSONEncoder().encode(Dashboard.from_json(board))))) == []
+@each_board
+def test_grafana_models_know_every_key(name: str) -> None:
+    assert list(_differences(read(name), _round_trip(read(name)))) == []
 
 
 def test_misspelt_key_would_be_found() -> None:
-    register_default_plugins()
-    board = _board()
+    board = read("host")
     board["panels"][1]["gridPoz"] = {}
-    assert list(_differences(board, json.loads(JSONEncoder().encode(Dashboard.from_json(board))))) != []
+    assert list(_differences(board, _round_trip(board))) != []
 
 
-def test_each_panel_and_each_query_has_its_own_id() -> None:
-    shown = list(panels(_board()["panels"]))
+@each_board
+def test_each_panel_and_each_query_has_its_own_id(name: str) -> None:
+    shown = list(panels(read(name)))
     assert len({panel["id"] for panel in shown}) == len(shown)
     for panel in shown:
         references = [query["refId"] for query in panel.get("targets", [])]
         assert len(set(references)) == len(references)
 
 
-def test_expressions_parse_and_read_only_declared_metrics() -> None:
-    for title, expression in expressions(VARIABLES):
-        promql_parser.parse(expression)
-        assert set(re.findall(r"hostpulse_\w+|process_\w+", expression)) <= FAMILIES.keys() | OUTPUTS.keys(), title
+@each_board
+def test_no_panel_covers_another(name: str) -> None:
+    taken = Counter(
+        (left, top)
+        for panel in read(name)["panels"]
+        for left in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for top in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    )
+    assert {place for place, times in taken.items() if times > 1} == set()
+    assert {left for left, _ in taken} <= set(range(24))
 
 
-def test_each_signal_is_shown_once() -> None:
-    shown = [expression for _, expression in expressions(VARIABLES)]
-    wanted = [signal.promql("5s", 'instance="node7:17720"') for signal in SIGNALS.values()]
+@each_board
+def test_each_panel_has_a_description_and_a_unit(name: str) -> None:
+    for panel in panels(read(name)):
+        if panel["type"] != "row":
+            assert panel["description"].strip(), panel["title"]
+            assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+
+
+@each_board
+def test_expressions_parse_and_read_only_declared_metrics(name: str) -> None:
+    found = list(asked(read(name)))
+    assert found
+    for query in found:
+        promql_parser.parse(query.expression)
+        ours = {SUFFIXES.sub("", metric) for metric in OURS.findall(query.expression)}
+        assert ours <= FAMILIES.keys() | OUTPUTS.keys(), query.panel
+        assert set(THEIRS.findall(query.expression)) <= ALIASES, query.panel
+
+
+@each_board
+def test_each_query_says_which_hosts_it_is_about(name: str) -> None:
+    for query in asked(read(name), job="jobs-of-choice"):
+        assert 'job=~"jobs-of-choice"' in query.expression, query
+
+
+@each_board
+def test_used_variables_are_declared(name: str) -> None:
+    board = read(name)
+    used = set(re.findall(r"\$\{?([a-z]\w*)", BOARDS[name].read_text()))
+    assert used <= variables(board).keys()
+    assert {"datasource", "cluster", "job"} <= variables(board).keys()
+
+
+def test_each_signal_is_shown_once_on_the_board_of_a_host() -> None:
+    shown = [query.expression.partition(" or on () ")[0] for query in asked(read("host"))]
+    where = 'cluster=~".*",job=~".*",instance=~"node7(:[0-9]+)?"'
+    wanted = [signal.promql("10s", where) for signal in SIGNALS.values()]
     assert [shown.count(expression) for expression in wanted] == [1] * len(wanted)
 
 
 def test_score_panel_draws_its_bound() -> None:
-    (panel,) = (panel for panel in panels(_board()["panels"]) if panel["title"] == "Score of each detector")
+    (panel,) = (panel for panel in panels(read("host")) if panel["title"] == "Score of each detector")
     defaults = panel["fieldConfig"]["defaults"]
-    assert {"color": "red", "value": 1.0} in defaults["thresholds"]["steps"]
+    assert 1.0 in [step["value"] for step in defaults["thresholds"]["steps"]]
     assert defaults["custom"]["thresholdsStyle"] == {"mode": "dashed"}
+
+
+def _round_trip(board: dict[str, Any]) -> Any:
+    register_default_plugins()
+    return json.loads(JSONEncoder().encode(Dashboard.from_json(board)))
 
 
 def _differences(given: Any, kept: Any, path: str = "") -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Each expression of the board returns data on a real Prometheus that scrapes a running exporter and detector."""
+"""Each board has data on a real Prometheus: of hostpulse's exporter and detector, or of other exporters alone."""
 
 from __future__ import annotations
 
@@ -8,50 +8,75 @@ from collections.abc import Iterator
 
 import pytest
 
-from catalog import outputs
+from catalog import SIGNALS
+from deploy.grafana import chosen
+from deploy.grafana.elsewhere import anywhere
 from tests import servers
-from tests.deploy.test_board import expressions
+from tests.deploy.boards import BOARDS, Asked, asked, filled, read, variables
+from tests.deploy.live import GPUS, OURS, THEIRS, two_hosts
 
-JOB = "hostpulse"
 SELECTOR = re.compile(r"\w+\{[^}]*\}")
-LEARNED_LIMIT_S = 120.0  # the shortest baseline is 30 s
+OWN = " or on () "
+NEEDS_DETECTOR = re.compile(r"hostpulse_(anomaly|detector)_")
 
 
 @pytest.fixture(scope="module")
-def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[servers.Prometheus, str]]:
-    """Prometheus once it holds a score, and the instance that is judged."""
-    folder = tmp_path_factory.mktemp("board")
-    with (
-        servers.start_exporter(folder) as exporter,
-        servers.start_prometheus(folder / "prometheus") as prometheus,
-        servers.start_detector(
-            folder,
-            f"--source.prometheus.url={prometheus.url}",
-            f"--source.prometheus.job={JOB}",
-            "--baseline.duration=30s",
-            f"--state.directory={folder / 'state'}",
-        ) as detector,
-    ):
-        prometheus.scrape(JOB, exporter.address)
-        prometheus.scrape(f"{JOB}-detector", detector.address, honor_labels=True)
-        prometheus.await_result(outputs.SCORE.name, LEARNED_LIMIT_S)
-        yield prometheus, exporter.address
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Prometheus]:
+    with two_hosts(tmp_path_factory.mktemp("boards")) as live:
+        yield live.prometheus
 
 
-def test_expressions_return_data(scraped: tuple[servers.Prometheus, str]) -> None:
-    prometheus, instance = scraped
-    silent, shown = [], 0
-    for title, expression in expressions({"instance": instance, "__rate_interval": "10s"}):
-        if all(map(prometheus.query, SELECTOR.findall(expression))):  # the rest is hardware that is not here
-            result = prometheus.query(expression)
-            shown += 1
-            if not any(math.isfinite(float(series["value"][1])) for series in result):
-                silent.append(f"{title}: {expression} -> {result}")
-    assert not silent, "\n".join(silent)
-    assert shown > 60
+def _has_data(prometheus: servers.Prometheus, expression: str) -> bool:
+    return any(math.isfinite(float(series["value"][1])) for series in prometheus.query(expression))
 
 
-def test_host_can_be_chosen_by_the_variable(scraped: tuple[servers.Prometheus, str]) -> None:
-    prometheus, instance = scraped
-    choices = prometheus.get("/api/v1/label/instance/values", **{"match[]": outputs.WINDOW_END.name}).json()["data"]
-    assert choices == [instance]
+def _is_here(prometheus: servers.Prometheus, query: Asked) -> bool:
+    """Whether this machine has the hardware: each family that the query reads under its own name has series."""
+    return all(map(prometheus.query, SELECTOR.findall(query.expression.partition(OWN)[0])))
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_expressions_return_data(prometheus: servers.Prometheus, name: str) -> None:
+    queries = list(asked(read(name), instance=OURS))
+    silent = [query for query in queries if not _has_data(prometheus, query.expression)]
+    assert [query for query in silent if _is_here(prometheus, query)] == []
+    assert len(silent) < len(queries) / 3
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_no_open_panel_is_empty(prometheus: servers.Prometheus, name: str) -> None:
+    answered: dict[str, bool] = {}
+    for query in asked(read(name), instance=OURS):
+        if not query.folded:
+            answered[query.panel] = answered.get(query.panel, False) or _has_data(prometheus, query.expression)
+    assert [panel for panel, data in answered.items() if not data] == []
+
+
+@pytest.mark.parametrize("name", ["host"])
+def test_boards_work_with_other_exporters_alone(prometheus: servers.Prometheus, name: str) -> None:
+    silent = [
+        query.panel
+        for query in asked(read(name), instance=THEIRS)
+        if OWN in query.expression and not query.folded and not _has_data(prometheus, query.expression)
+    ]
+    assert silent == []
+
+
+def test_gpus_of_other_exporters_are_told_apart(prometheus: servers.Prometheus) -> None:
+    signal = SIGNALS["gpu_temperature_celsius"]
+    expression = filled(anywhere(signal, chosen.WINDOW, chosen.HOST), instance=THEIRS)
+    assert {series["metric"]["gpu"] for series in prometheus.query(expression)} == {str(gpu) for gpu in range(GPUS)}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_hosts_can_be_chosen_by_their_names_without_ports(prometheus: servers.Prometheus, name: str) -> None:
+    variable = variables(read(name)).get("instance")
+    if variable is None:
+        pytest.skip("the board is about all hosts")
+    match = re.fullmatch(r"label_values\((.*), instance\)", filled(variable["query"]))
+    assert match
+    choices = prometheus.get("/api/v1/label/instance/values", **{"match[]": match[1]}).json()["data"]
+    named = re.compile(variable["regex"].strip("/"))
+    hosts = {found[1] for found in map(named.fullmatch, choices) if found}
+    assert OURS in hosts
+    assert not any(":" in host for host in hosts)

@@ -15,7 +15,7 @@ from typing import Self, TypeVar
 import requests
 
 T = TypeVar("T")
-READY_LIMIT_S = 30.0
+READY_LIMIT_S = 60.0  # a machine with much else to do takes half of that to import a program
 _POLL_S = 0.02
 _STOP_LIMIT_S = 15.0
 _REQUEST_LIMIT_S = 10.0

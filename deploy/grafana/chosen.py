@@ -1,0 +1,93 @@
+"""What a board is about: its variables, and the PromQL that stands for what is chosen by them.
+
+A host is its name without the port, so that all exporters of one host are found.
+https://grafana.com/docs/grafana/latest/dashboards/variables/.
+"""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.models import dashboard as models
+
+from catalog.families import cpu, exporter, gpu
+from catalog.family import Family
+from catalog.outputs import ACTIVE, PAGE, WINDOW_END, Output
+from catalog.signal import JUDGED_SUBSYSTEMS
+from deploy.grafana.panels import SOURCE
+
+WINDOW = "$__rate_interval"
+FLEET = 'cluster=~"$cluster",job=~"$job"'
+HOST = FLEET + ',instance=~"$instance(:[0-9]+)?"'
+SUBSYSTEM = 'subsystem=~"$subsystem"'
+ANY_HOST = (exporter.BUILD_INFO, cpu.SECONDS)
+ANY_GPU = (gpu.TEMPERATURE_CELSIUS,)
+_WITHOUT_PORT = "/^(.+?)(?::[0-9]+)?$/"
+_ALL = models.VariableOption(selected=True, text="All", value="$__all")
+
+
+def of(output: Output, *matchers: str, where: str = HOST) -> str:
+    """One output of the detector for what is chosen."""
+    return output.name + "{" + ",".join((*matchers, where)) + "}"
+
+
+def state(by: str, where: str = HOST) -> str:
+    """0 where all is quiet, 1 where an episode is open, 2 where it pages."""
+    return f"max by ({by}) ({of(ACTIVE, where=where)}) + max by ({by}) ({of(PAGE, where=where)})"
+
+
+def source() -> dashboard.DatasourceVariable:
+    """Which Prometheus."""
+    return dashboard.DatasourceVariable("datasource").type("prometheus").label("Data source")
+
+
+def cluster() -> dashboard.QueryVariable:
+    """Which clusters; all where there is no such label."""
+    return _several("cluster", "Cluster", f"label_values({_named(*ANY_HOST)}, cluster)")
+
+
+def job() -> dashboard.QueryVariable:
+    """Which scrape jobs."""
+    return _several("job", "Job", f"label_values({_named(*ANY_HOST, where=_CLUSTER)}, job)")
+
+
+def host(*seen_by: Family) -> dashboard.QueryVariable:
+    """Which host, of those that have the families under any name."""
+    query = f"label_values({_named(*seen_by, where=FLEET)}, instance)"
+    return _asked("instance", "Host", query).regex(_WITHOUT_PORT)
+
+
+def judged_host() -> dashboard.QueryVariable:
+    """Which host, of those that the detector judges."""
+    return _asked("instance", "Host", f"label_values({of(WINDOW_END, where=FLEET)}, instance)").regex(_WITHOUT_PORT)
+
+
+def subsystem() -> dashboard.CustomVariable:
+    """Which subsystems."""
+    every = dashboard.CustomVariable("subsystem").label("Subsystem").values(",".join(JUDGED_SUBSYSTEMS))
+    return every.multi(True).include_all(True).all_value(".*").current(_ALL)
+
+
+def detector() -> dashboard.TextBoxVariable:
+    """Where the detector serves its reports."""
+    here = "http://127.0.0.1:17721"
+    box = dashboard.TextBoxVariable("detector").label("Detector's address").default_value(here)
+    return box.current(models.VariableOption(selected=True, text=here, value=here))
+
+
+_CLUSTER = 'cluster=~"$cluster"'
+
+
+def _named(*families: Family, where: str = "") -> str:
+    """Series of any of these families, in hostpulse's name or in another exporter's."""
+    told = "|".join(name for family in families for name in (family.name, *(alias.name for alias in family.aliases)))
+    return "{" + ",".join(filter(None, (f'__name__=~"{told}"', where))) + "}"
+
+
+def _asked(name: str, label: str, query: str) -> dashboard.QueryVariable:
+    variable = dashboard.QueryVariable(name).label(label).datasource(SOURCE).query(query)
+    variable.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
+    return variable.sort(models.VariableSort.NATURAL_ASC)
+
+
+def _several(name: str, label: str, query: str) -> dashboard.QueryVariable:
+    return _asked(name, label, query).multi(True).include_all(True).all_value(".*").current(_ALL)
