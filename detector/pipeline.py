@@ -19,7 +19,7 @@ from detector.learning import alarm_level, learn
 from detector.model import FUSED, Judgement, Model, Rating, judge, rate
 from detector.state import NEVER, HostState, Scored
 from detector.training import align
-from detector.verdict import Cause, Phase, Verdict
+from detector.verdict import Cause, Deviations, Phase, Verdict
 
 MOST_CAUSES = 8
 RECENT_WINDOWS = 5
@@ -188,6 +188,8 @@ def _verdict(
 ) -> Verdict:
     end_s = float(window.end_s[0])
     evidence = evidence_now(state, model, judge_by)
+    x = align(window.x, window.names, model.names)[0]
+    deviations = Deviations(model.features, judgement.z[0], x, model.parts.scaler.median)
     scores = {name: float(values[0]) for name, values in rating.scores.items()}
     return replace(
         _verdict_without_score(state, end_s, judge_by),
@@ -196,19 +198,19 @@ def _verdict(
         detectors={name: score for name, score in scores.items() if name != FUSED},
         agreement=sum(score > 1.0 for name, score in scores.items() if name != FUSED),
         shares=_shares(model, evidence),
-        causes=_causes(model, judgement, window, evidence),
+        causes=_causes(model, deviations, evidence),
         coverage=float(judgement.coverage[0]),
+        deviations=deviations,
     )
 
 
-def _causes(model: Model, judgement: Judgement, window: Features, evidence: Floats) -> tuple[Cause, ...]:
-    x = align(window.x, window.names, model.names)[0]
-    x = np.where(np.isnan(x), model.parts.scaler.median, x)
+def _causes(model: Model, deviations: Deviations, evidence: Floats) -> tuple[Cause, ...]:
+    x = np.where(np.isnan(deviations.x), deviations.median, deviations.x)
     return attribution.causes(
         evidence,
-        np.nan_to_num(judgement.z[0]),
+        np.nan_to_num(deviations.z),
         x,
-        model.parts.scaler.median,
+        deviations.median,
         model.features,
         model.parts.groups,
         MOST_CAUSES,

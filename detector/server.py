@@ -1,4 +1,4 @@
-"""The web server: metrics, newest verdicts, health. https://www.tornadoweb.org/en/stable/httpserver.html.
+"""The web server: metrics, newest verdicts, incidents, health. https://www.tornadoweb.org/en/stable/httpserver.html.
 
 It has a thread of its own and only reads what the loop's sinks hold, so that a slow client cannot delay a verdict.
 """
@@ -10,8 +10,9 @@ import html
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from prometheus_client import CollectorRegistry
@@ -19,6 +20,9 @@ from prometheus_client.exposition import choose_encoder
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.web import Application, HTTPError, RequestHandler
+
+from detector.incidents.ask import AskError, asked_span
+from detector.incidents.store import IncidentStore
 
 _IDLE_S = 30.0
 _BODY_S = 5.0
@@ -40,6 +44,7 @@ class Pages:
     health: Callable[[], str]
     readiness: Callable[[], str]
     about: Callable[[], Mapping[str, str]]
+    incidents: IncidentStore = field(default_factory=IncidentStore)
 
 
 class _BoundedServer(HTTPServer):
@@ -73,6 +78,14 @@ class _Page(RequestHandler):
         """The headers of ``get``; tornado leaves out the body."""
         self.get()
 
+    def arguments(self, known: Sequence[str]) -> dict[str, str]:
+        """The arguments of the request, each once; any that is not known is refused."""
+        given = self.request.query_arguments
+        for name, values in given.items():
+            if name not in known or len(values) != 1:
+                raise HTTPError(400, reason=f"{quote(name)}: must stand once and be one of {', '.join(known)}")
+        return {name: self.get_query_argument(name) for name in given}
+
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - no traceback to strangers
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"{status_code} {self._reason}\n")
@@ -89,6 +102,17 @@ class _Verdicts(_Page):
     def get(self) -> None:
         self.set_header("Content-Type", "application/json")
         self.finish(orjson.dumps(list(self.pages.verdicts()), option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+class _Incidents(_Page):
+    def get(self) -> None:
+        try:
+            span = asked_span(self.arguments(("instance", "from", "to")))
+        except AskError as error:
+            raise HTTPError(400, reason=str(error)) from None
+        found = self.pages.incidents.select(span.instance, span.from_s, span.to_s)
+        self.set_header("Content-Type", "application/json")
+        self.finish(orjson.dumps({"incidents": [incident.as_json() for incident in found]}))
 
 
 class _Healthy(_Page):
@@ -128,6 +152,7 @@ PATHS: Mapping[str, type[_Page]] = {
     "/": _Landing,
     "/metrics": _Metrics,
     "/api/v1/verdicts": _Verdicts,
+    "/api/v1/incidents": _Incidents,
     "/-/healthy": _Healthy,
     "/-/ready": _Ready,
 }

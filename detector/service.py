@@ -17,6 +17,7 @@ from detector import source as sources
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
 from detector.detectors.registry import registered
+from detector.incidents.store import IncidentStore
 from detector.judge import Judge
 from detector.loop import Loop
 from detector.options import Options
@@ -71,6 +72,23 @@ def build_store(settings: Settings, environment: Mapping[str, str]) -> Store | N
         return None
 
 
+def build_incidents(settings: Settings, environment: Mapping[str, str]) -> IncidentStore:
+    """The store of incidents: beside the models, or in memory where there is no place for them.
+
+    Raises:
+        StartError: a folder was asked for and cannot be used.
+    """
+    directory = state_directory(settings, environment)
+    bounds = settings.incidents.retention_s, settings.incidents.most
+    try:
+        return IncidentStore(directory, *bounds)
+    except OSError as error:
+        if settings.state.directory != AUTOMATIC:
+            raise StartError(f"state.directory: {directory} cannot be used: {error.strerror or error}") from None
+        _LOG.warning("incidents are kept in memory, no folder can be used: %s (state.directory names one)", error)
+        return IncidentStore(None, *bounds)
+
+
 def _automatic(environment: Mapping[str, str]) -> Path:
     if environment.get("STATE_DIRECTORY"):
         return Path(environment["STATE_DIRECTORY"].partition(":")[0])
@@ -91,6 +109,7 @@ class Service:
         self._reload_asked = False
         self._telemetry = Telemetry()
         store = build_store(settings, environment)
+        self._incidents = build_incidents(settings, environment)
         try:
             self.server = WebServer(settings.web.listen_address, settings.web.max_connections)
         except OSError as error:
@@ -112,14 +131,19 @@ class Service:
                 one.close()
             self.server.stop()
             self.loop.close()
+            self._incidents.close()
 
     def ask_reload(self) -> None:
         """Read the file again at the next round; safe in a signal handler."""
         self._reload_asked = True
 
     def _build_sinks(self, source: Source) -> list[Sink]:
-        addresses = {source.name: source.address, "metrics": f"{self.server.url}/metrics"}
-        context = Context(self._clock, self._telemetry, addresses)
+        addresses = {
+            source.name: source.address,
+            "metrics": f"{self.server.url}/metrics",
+            "report": f"{self.server.url}/report",
+        }
+        context = Context(self._clock, self._telemetry, addresses, self._incidents)
         built = [kind.build(getattr(self._settings, name, None), context) for name, kind in sink.discover().items()]
         return [one for one in built if one is not None]
 
@@ -131,6 +155,7 @@ class Service:
             health=self._health,
             readiness=self.loop.unready,
             about=self._about,
+            incidents=self._incidents,
         )
 
     def _health(self) -> str:

@@ -110,8 +110,17 @@ class State(Section):
     generations: int = Field(default=3, ge=1, le=100, description="Saved files kept of each host.")
 
 
+class Incidents(Section):
+    """What is remembered of episodes: in `incidents.sqlite` in the folder of the state, else in memory."""
+
+    retention_s: Duration = Field(default=90 * 86400.0, ge=3600, le=3650 * 86400, description="How long one is kept.")
+    most: int = Field(
+        default=2000, ge=1, le=1_000_000, description="How many are kept, about 10 kB each; the oldest give way."
+    )
+
+
 class Web(Section):
-    """The web server: `/metrics`, `/api/v1/verdicts`, `/-/healthy`, `/-/ready`."""
+    """The web server: `/metrics`, `/report`, `/api/v1/verdicts`, `/api/v1/incidents`, `/-/healthy`, `/-/ready`."""
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = Field(
         default="127.0.0.1:17721", description="Address and port; port 0 takes a free one."
@@ -167,6 +176,7 @@ class Settings(Section):
     source: Sources = Sources()
     episode: Episode = Episode()
     state: State = State()
+    incidents: Incidents = Incidents()
     web: Web = Web()
     log: Log = Log()
 

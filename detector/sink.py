@@ -10,12 +10,13 @@ import inspect
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from detector import sinks
 from detector.clock import Clock
 from detector.frame import Frame
+from detector.incidents.store import IncidentStore
 from detector.source import Host
 from detector.telemetry import Telemetry
 from detector.verdict import Verdict
@@ -45,6 +46,7 @@ class Context:
     telemetry: Telemetry
     addresses: Mapping[str, str]
     """What is found where, for people: name -> URL."""
+    incidents: IncidentStore = field(default_factory=IncidentStore)
 
 
 class Sink(ABC):

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from detector.features import Feature, from_scale
+from detector.frame import Floats
+
 
 class Phase(StrEnum):
     """How far a host's model is."""
@@ -27,6 +30,27 @@ class Cause:
     actual: float
     deviation: float  # in robust standard deviations, signed
     members: tuple[str, ...] = ()  # channels that pruning grouped with this one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deviations:
+    """A window beside what is usual, for all features of the model: float64[F] each, NaN = missing.
+
+    ``z`` are robust standard deviations, signed, 0 on a harmless side; ``x`` and ``median`` are on the deviation scale.
+    """
+
+    features: tuple[Feature, ...]
+    z: Floats
+    x: Floats
+    median: Floats
+
+    def actual(self) -> Floats:
+        """The window's values in the channels' units, float64[F]."""
+        return from_scale(self.x, self.features)
+
+    def typical(self) -> Floats:
+        """The usual values in the channels' units, float64[F]."""
+        return from_scale(self.median, self.features)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +78,4 @@ class Verdict:
     pages: int = 0  # how many of them paged
     rebaselines: int = 0  # how often an over-long episode was taken as the new normal
     onset_s: float = float("nan")  # of the open episode
+    deviations: Deviations | None = field(default=None, compare=False, repr=False)  # None without a model or data

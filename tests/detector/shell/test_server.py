@@ -9,10 +9,12 @@ from collections.abc import Iterator
 import pytest
 import requests
 
+from detector.incidents.store import IncidentStore
 from detector.server import PATHS, Pages, WebServer
 from detector.sink import Context
 from detector.sinks.metrics import MetricsSink, as_json
 from detector.telemetry import Telemetry
+from tests.detector.incidents.cases import made
 from tests.detector.shell.stepped import SteppedClock
 from tests.detector.shell.verdicts import HOST, alarm
 from tests.servers import wait_until
@@ -26,6 +28,7 @@ class Site:
         telemetry = Telemetry()
         sink = MetricsSink.build(None, Context(SteppedClock(), telemetry, {}))
         sink.publish(alarm())
+        self.incidents = IncidentStore()
         self.server = WebServer("127.0.0.1:0", max_connections)
         self.server.start(
             Pages(
@@ -34,6 +37,7 @@ class Site:
                 health=lambda: self.reason,
                 readiness=lambda: self.reason,
                 about=lambda: {"source": "<b>made</b>"},
+                incidents=self.incidents,
             )
         )
 
@@ -71,6 +75,37 @@ def test_verdicts_come_as_json(site: Site) -> None:
     (verdict,) = site.get("/api/v1/verdicts").json()
     assert verdict["instance"] == HOST.instance
     assert verdict["causes"][0]["deviation"] == 12.5
+
+
+def test_incidents_come_as_json_by_host_and_time(site: Site) -> None:
+    assert site.get("/api/v1/incidents").json() == {"incidents": []}
+    for number in range(3):
+        site.incidents.put(made(number, end_s=None if number == 2 else float("nan")))
+    everything = site.get("/api/v1/incidents").json()["incidents"]
+    assert [one["id"] for one in everything] == [made(number).id for number in range(3)]
+    assert everything[2]["end"] is None
+    first = made(0)
+    asked = f"?instance={first.instance}&from={first.onset_s - 5}&to=2027-01-15T08:10:00Z"
+    assert [one["id"] for one in site.get(f"/api/v1/incidents{asked}").json()["incidents"]] == [first.id]
+    assert site.get("/api/v1/incidents?instance=nobody").json() == {"incidents": []}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("from=yesterday", "from: must be seconds since the epoch"),
+        ("from=9&to=3", "to: must not be before from"),
+        ("to=nan", "to: must be"),
+        ("form=3", "form: must stand once and be one of instance, from, to"),
+        ("to=3&to=4", "to: must stand once"),
+        ("%0d%0aSet-Cookie:x=3", "%0D%0A"),
+    ],
+)
+def test_wrong_question_is_refused_with_what_is_allowed(site: Site, asked: str, told: str) -> None:
+    reply = site.get(f"/api/v1/incidents?{asked}")
+    assert reply.status_code == 400
+    assert told in reply.text
+    assert "Set-Cookie" not in reply.headers
 
 
 @pytest.mark.parametrize("path", ["/-/healthy", "/-/ready"])

@@ -1,0 +1,1 @@
+"""Diagnosis: what is likely behind an incident, by signatures that are data."""

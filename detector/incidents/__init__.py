@@ -1,0 +1,1 @@
+"""Incidents: what is kept of an episode when it is over."""

@@ -1,0 +1,65 @@
+"""What is asked for: a host and a span of time, as people and programs write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_SHOWN = 40
+
+
+class AskError(Exception):
+    """A question that cannot be answered; the message names the field and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """``instance`` "" is every host; times in seconds since the epoch, infinite where nothing was said."""
+
+    instance: str = ""
+    from_s: float = -math.inf
+    to_s: float = math.inf
+
+
+def asked_span(fields: Mapping[str, str]) -> Span:
+    """The span in the fields ``instance``, ``from`` and ``to``, each of which may be missing.
+
+    Raises:
+        AskError: a time that is none, or a span that ends before it begins.
+    """
+    from_s = parse_time(fields["from"], "from") if fields.get("from") else -math.inf
+    to_s = parse_time(fields["to"], "to") if fields.get("to") else math.inf
+    if to_s < from_s:
+        raise AskError("to: must not be before from")
+    return Span(fields.get("instance", ""), from_s, to_s)
+
+
+def parse_time(text: str, field: str) -> float:
+    """Seconds since the epoch of a number of seconds, or of a date and time, which is UTC where it says no other.
+
+    >>> parse_time("1800000000", "from"), parse_time("2027-01-15T09:00+01:00", "from")
+    (1800000000.0, 1800000000.0)
+
+    Raises:
+        AskError: it is neither.
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = _date(text)
+    if not math.isfinite(seconds):
+        shown = text[:_SHOWN].encode("ascii", "replace").decode()
+        raise AskError(
+            f"{field}: must be seconds since the epoch or a time such as 2027-01-15T08:00:00Z, not {shown!r}"
+        )
+    return seconds
+
+
+def _date(text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return math.nan

@@ -1,0 +1,155 @@
+"""Incidents in SQLite: a write-ahead log, so that who reads never waits for who writes and a crash loses little.
+
+https://www.sqlite.org/wal.html. One row each; what cannot be searched for is JSON, compressed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from detector.incidents.incident import Incident
+
+FILE = "incidents.sqlite"
+DAY_S = 86400.0
+RETENTION_S = 90 * DAY_S
+MOST = 2000
+MOST_ANSWERED = 1000
+_VERSION = 1
+_PATIENCE_S = 5.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS incidents (
+  id TEXT PRIMARY KEY, instance TEXT NOT NULL, job TEXT NOT NULL, onset REAL NOT NULL, ended REAL,
+  document BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS by_onset ON incidents (onset);
+CREATE INDEX IF NOT EXISTS by_instance ON incidents (instance, onset);
+"""
+
+_LOG = logging.getLogger(__name__)
+
+
+class IncidentStore:
+    """The incidents of all hosts, in a folder or, without one, in memory. Safe to use from several threads.
+
+    It keeps the newest ``most`` incidents that are not older than ``retention_s``.
+    """
+
+    def __init__(self, directory: Path | None = None, retention_s: float = RETENTION_S, most: int = MOST) -> None:
+        """Raises OSError where the folder cannot be used. A file that is not a database is set aside as ``*.bad``."""
+        self._retention_s, self._most = retention_s, most
+        self._writing, self._reading = threading.Lock(), threading.Lock()
+        if directory is None:
+            self._writer = self._reader = _connect(":memory:")
+            self._reading = self._writing
+            return
+        directory.mkdir(parents=True, exist_ok=True)
+        file = directory / FILE
+        try:
+            self._writer = _connect(str(file))
+        except sqlite3.OperationalError as error:  # no place, no permission
+            raise OSError(13, str(error), str(file)) from None
+        except sqlite3.DatabaseError as error:
+            _LOG.warning("%s is not used: %s; it is set aside", file, error)
+            _set_aside(file)
+            self._writer = _connect(str(file))
+        self._reader = _connect(str(file))
+
+    def put(self, incident: Incident) -> None:
+        """Write one incident in place of what is known of it; one that an earlier run began goes on.
+
+        Raises sqlite3.Error (disk full, say).
+        """
+        before = self.get(incident.id)
+        if before is not None and before.opened_s < incident.opened_s:
+            incident = incident.continuing(before)
+        document = zlib.compress(orjson.dumps(incident.as_json()), 1)
+        row = incident.id, incident.instance, incident.job, incident.onset_s, incident.end_s, document
+        with self._writing, self._writer:
+            self._writer.execute("INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?, ?)", row)
+            self._forget(incident.seen_s)
+
+    def select(
+        self,
+        instance: str = "",
+        from_s: float = float("-inf"),
+        to_s: float = float("inf"),
+        most: int = MOST_ANSWERED,
+    ) -> list[Incident]:
+        """The newest incidents, oldest first, any part of which lies in a span of time."""
+        query = (
+            "SELECT document FROM incidents WHERE (?1 = '' OR instance = ?1) AND onset <= ?3 "
+            "AND (ended IS NULL OR ended >= ?2) ORDER BY onset DESC LIMIT ?4"
+        )
+        with self._reading:
+            rows = self._reader.execute(query, (instance, from_s, to_s, most)).fetchall()
+        return list(_restored(reversed(rows)))
+
+    def get(self, name: str) -> Incident | None:
+        """The incident with an id, or whose id alone begins so."""
+        query = "SELECT document FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+        with self._reading:
+            rows = self._reader.execute(query, (name,)).fetchall()
+        found = list(_restored(iter(rows)))
+        return found[0] if len(found) == 1 and name else None
+
+    def open_ones(self, instance: str, job: str) -> list[Incident]:
+        """The incidents of a host that have no end."""
+        query = "SELECT document FROM incidents WHERE instance = ? AND job = ? AND ended IS NULL"
+        with self._reading:
+            rows = self._reader.execute(query, (instance, job)).fetchall()
+        return list(_restored(iter(rows)))
+
+    def close(self) -> None:
+        """Close the file; what was written is in it."""
+        for connection in {id(one): one for one in (self._reader, self._writer)}.values():
+            connection.close()
+
+    def _forget(self, now_s: float) -> None:
+        self._writer.execute("DELETE FROM incidents WHERE onset < ?", (now_s - self._retention_s,))
+        self._writer.execute(
+            "DELETE FROM incidents WHERE id IN (SELECT id FROM incidents ORDER BY onset DESC LIMIT -1 OFFSET ?)",
+            (self._most,),
+        )
+
+
+def _connect(place: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(place, timeout=_PATIENCE_S, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, _VERSION):
+            raise sqlite3.DatabaseError(f"it has version {version}, not {_VERSION}")
+        connection.executescript(_SCHEMA)
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_aside(file: Path) -> None:
+    file.replace(file.with_name(f"{file.name}.bad"))
+    for end in ("-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            file.with_name(file.name + end).unlink()
+
+
+def _restored(rows: Iterator[tuple[bytes]]) -> Iterator[Incident]:
+    """What can be read of the rows; one that cannot is told of in one line of the log."""
+    for (document,) in rows:
+        try:
+            fields: Mapping[str, Any] = orjson.loads(zlib.decompress(document))
+            yield Incident.model_validate(fields)
+        except (zlib.error, ValueError, ValidationError) as error:
+            _LOG.warning("an incident cannot be read: %s", str(error).partition("\n")[0])

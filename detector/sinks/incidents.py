@@ -1,0 +1,88 @@
+"""Episodes as incidents, into the store; written beside the loop, since a disk may be what is slow."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future
+from typing import Any, ClassVar, Self
+
+from catalog import outputs
+from detector.background import Background
+from detector.diagnosis.library import signatures
+from detector.incidents.case import Case
+from detector.incidents.incident import Incident
+from detector.sink import Context, Judged, Sink
+from detector.source import Host
+
+_PATIENCE_S = 1.0
+_MOST_WAITING = 256
+
+_LOG = logging.getLogger(__name__)
+
+
+class IncidentSink(Sink):
+    """See the module. What cannot be written is counted, and logged until it works again."""
+
+    name: ClassVar[str] = "incident_store"
+
+    def __init__(self, context: Context) -> None:
+        self._store = context.incidents
+        self._telemetry = context.telemetry
+        self._signatures = tuple(signatures().values())
+        self._cases: dict[Host, Case] = {}
+        self._thread = Background("incidents", 1)
+        self._waiting: dict[str, Future[None]] = {}
+        self._trouble = ""
+
+    @classmethod
+    def build(cls, setting: Any, context: Context) -> Self:  # noqa: ARG003 - always on
+        """See ``Sink``."""
+        return cls(context)
+
+    def publish(self, judged: Judged) -> None:
+        """See ``Sink``."""
+        case = self._cases.get(judged.host)
+        if case is None:
+            case = self._cases[judged.host] = Case(judged.host, self._signatures)
+            self._thread.submit(self._end_left_open, judged.host, judged.verdict.onset_s)
+        self._write(case.take(judged))
+        self._account()
+
+    def leave(self, host: Host) -> None:
+        """See ``Sink``."""
+        case = self._cases.pop(host, None)
+        if case is not None:
+            self._write(case.leave())
+
+    def close(self) -> None:
+        """See ``Sink``; what waits to be written gets a moment."""
+        if not self._thread.close(_PATIENCE_S):
+            _LOG.warning("not every incident was written within %g s", _PATIENCE_S)
+        self._account()
+
+    def _write(self, incident: Incident | None) -> None:
+        if incident is None:
+            return
+        if len(self._waiting) >= _MOST_WAITING and incident.id not in self._waiting:
+            return  # the disk does not follow; the next state of the incident is another chance
+        self._waiting[incident.id] = self._thread.submit(self._store.put, incident)
+
+    def _account(self) -> None:
+        for name, writing in list(self._waiting.items()):
+            if not writing.done():
+                continue
+            del self._waiting[name]
+            error = writing.exception()
+            if error is not None:
+                self._telemetry.count(outputs.SINK_ERRORS, self.name)
+                if not self._trouble:
+                    _LOG.error("incidents cannot be written, judging goes on: %s", error)
+            elif self._trouble:
+                _LOG.info("incidents are written again")
+            self._trouble = "" if error is None else str(error)
+
+    def _end_left_open(self, host: Host, onset_s: float) -> None:
+        """End what an earlier run left open, unless it is what goes on."""
+        for incident in self._store.open_ones(host.instance, host.job):
+            if abs(incident.onset_s - onset_s) > 1e-3 or onset_s != onset_s:
+                self._store.put(incident.model_copy(update={"end_s": incident.seen_s}))

@@ -1,0 +1,168 @@
+"""The store of incidents: found by host and time, bounded, safe against crashes and damage."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from detector.config import load
+from detector.incidents.store import DAY_S, FILE, IncidentStore
+from detector.service import StartError, build_incidents
+from detector.source import Host
+from tests.detector.incidents.cases import HOST, made
+from tests.detector.synthetic import START_S
+from tests.tree import ROOT
+
+OTHER = Host("other:17720", "hostpulse")
+HOUR_S = 3600.0
+
+
+def test_what_was_put_is_found_again_after_a_restart(tmp_path: Path) -> None:
+    store = IncidentStore(tmp_path / "new")
+    store.put(made(1))
+    store.close()
+    again = IncidentStore(tmp_path / "new")
+    assert again.select() == [made(1)]
+    again.close()
+
+
+def test_incidents_are_found_by_host_and_time_oldest_first() -> None:
+    store = IncidentStore()
+    for incident in (made(3), made(1), made(2, OTHER), made(5, end_s=None)):
+        store.put(incident)
+    assert [one.id for one in store.select()] == [one.id for one in (made(1), made(2, OTHER), made(3), made(5))]
+    assert [one.instance for one in store.select(OTHER.instance)] == [OTHER.instance]
+    assert store.select(from_s=START_S + HOUR_S + 30, to_s=START_S + HOUR_S + 40) == [made(1)]
+    assert store.select(from_s=START_S + HOUR_S + 61, to_s=START_S + 2 * HOUR_S - 1) == []
+    assert [one.id for one in store.select(from_s=START_S + 9 * HOUR_S)] == [made(5).id], "what is open has no end yet"
+    assert [one.id for one in store.select(most=2)] == [made(3).id, made(5).id]
+
+
+def test_incident_is_found_by_the_beginning_of_its_id_if_that_is_its_alone() -> None:
+    store = IncidentStore()
+    store.put(made(1))
+    store.put(made(2))
+    assert store.get("made-1") == made(1)
+    assert store.get("made") is None
+    assert store.get("") is None
+
+
+def test_later_state_of_an_incident_takes_the_place_of_the_earlier() -> None:
+    store = IncidentStore()
+    store.put(made(1, end_s=None))
+    store.put(made(1, peak=3.0))
+    (found,) = store.select()
+    assert (found.peak, found.end_s) == (3.0, START_S + HOUR_S + 60.0)
+
+
+def test_incident_goes_on_after_a_restart_with_what_was_known_before() -> None:
+    store, onset_s = IncidentStore(), START_S + HOUR_S
+    store.put(made(1, end_s=None, peak=4.0, page=True))
+    store.put(made(1, opened=onset_s + 90.0, curve=((onset_s + 90.0, 1.5),)))
+    (found,) = store.select()
+    assert (found.opened_s, found.peak, found.page) == (onset_s + 5.0, 4.0, True)
+    assert found.curve == ((onset_s, 1.2), (onset_s + 1.0, 2.5), (onset_s + 90.0, 1.5))
+
+
+def test_old_incidents_and_those_beyond_the_number_give_way() -> None:
+    store = IncidentStore(None, retention_s=DAY_S, most=3)
+    for number in range(5):
+        store.put(made(number))
+    assert [one.id for one in store.select()] == [made(number).id for number in (2, 3, 4)]
+    store.put(made(27))
+    assert [one.id for one in store.select()] == [made(number).id for number in (4, 27)]
+
+
+def test_file_stays_small_however_many_incidents_come(tmp_path: Path) -> None:
+    store = IncidentStore(tmp_path, most=50)
+    curve = tuple((START_S + n, n * 0.37) for n in range(200))
+    for number in range(400):
+        store.put(made(number, curve=curve))
+    store.close()
+    assert (tmp_path / FILE).stat().st_size < 50 * 10_000
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 30, b"SQLite format 3\0" + b"x" * 5000])
+def test_damaged_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    store = IncidentStore(tmp_path)
+    store.put(made(1))
+    assert store.select() == [made(1)]
+    store.close()
+    assert (tmp_path / f"{FILE}.bad").read_bytes() == content
+
+
+def test_file_of_a_later_version_is_set_aside_whole(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as later:
+        later.execute("PRAGMA user_version = 99")
+    later.close()
+    IncidentStore(tmp_path).close()
+    assert (tmp_path / f"{FILE}.bad").exists()
+
+
+def test_folder_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        IncidentStore(tmp_path / "file")
+
+
+def test_what_was_put_survives_a_kill(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from detector.incidents.store import IncidentStore\n"
+        "from tests.detector.incidents.cases import made\n"
+        "store = IncidentStore(Path(sys.argv[1]))\n"
+        "for number in range(20):\n"
+        "    store.put(made(number))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=os.environ, timeout=60)
+    assert run.returncode == -signal.SIGKILL
+    store = IncidentStore(tmp_path)
+    assert len(store.select()) == 20
+    store.close()
+
+
+def test_many_threads_may_read_while_one_writes(tmp_path: Path) -> None:
+    store = IncidentStore(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        reading = [pool.submit(store.select, HOST.instance) for _ in range(40)]
+        for number in range(40):
+            store.put(made(number))
+        lengths = [len(one.result()) for one in reading]
+    assert all(0 <= length <= 40 for length in lengths)
+    assert len(store.select()) == 40
+    store.close()
+
+
+def test_settings_say_where_incidents_are_kept_and_how_many(tmp_path: Path) -> None:
+    flags = {"state.directory": str(tmp_path), "incidents.retention": "4h", "incidents.most": "2"}
+    store = build_incidents(load(None, flags, {}), {})
+    for number in range(4):
+        store.put(made(number))
+    store.put(made(6))
+    store.close()
+    again = build_incidents(load(None, flags, {}), {})
+    assert [one.id for one in again.select()] == [made(3).id, made(6).id]
+    again.close()
+
+
+def test_incidents_stay_in_memory_where_no_state_is_to_be_saved(tmp_path: Path) -> None:
+    store = build_incidents(load(None, {"state.directory": ""}, {}), {"HOME": str(tmp_path)})
+    store.put(made(1))
+    assert store.select() == [made(1)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_was_asked_for_must_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartError, match=r"state\.directory"):
+        build_incidents(load(None, {"state.directory": str(tmp_path / "file")}, {}), {})
