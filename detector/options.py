@@ -94,7 +94,7 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
             type=Path,
             required=True,
             metavar="PATH",
-            help=f"What to read: {'; '.join(kind.about for kind in recording.discover().values())}.",
+            help=f"What to read: {recording.allowed()}.",
         )
         parser.add_argument("--instance", default="", metavar="NAME", help="Which host, where several were recorded.")
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")

@@ -58,7 +58,7 @@ class Format(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str]
-    """What it is, for people."""
+    """What it is, for people; empty where it is only told from others."""
 
     @classmethod
     @abstractmethod
@@ -82,18 +82,21 @@ def discover() -> Mapping[str, type[Format]]:
     return found
 
 
+def allowed() -> str:
+    """What can be read, for people."""
+    return "; ".join(kind.about for kind in discover().values() if kind.about)
+
+
 def open_recordings(path: Path) -> Sequence[Recording]:
     """Look at a recording of one host or of several; rows are read later. Raises RecordingError."""
     try:
         head = b"" if path.is_dir() else _head(path)
-        known = discover().values()
-        for kind in known:
+        for kind in discover().values():
             if kind.recognises(path, head):
                 return kind.open(path)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror or error}") from None
-    allowed = "; ".join(kind.about for kind in known)
-    raise RecordingError(f"{path}: is of no known format; allowed: {allowed}")
+    raise RecordingError(f"{path}: is of no known format; allowed: {allowed()}")
 
 
 def open_recording(path: Path, instance: str = "") -> Recording:
