@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from catalog.devices import wanted_disk
 from catalog.families import storage
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Context
 from exporter.constants import ConstantCollector
-from exporter.devices import NUMA_NODES, numa_node, pci_address, wanted_disk
+from exporter.devices import NUMA_NODES, numa_node, pci_address
 
 _DIRECTORY = "/sys/block"
 _SERIALS = ("device/serial", "serial")

@@ -5,10 +5,10 @@ https://docs.kernel.org/admin-guide/iostats.html
 
 from __future__ import annotations
 
+from catalog.devices import wanted_disk
 from catalog.families import storage
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.devices import wanted_disk
 from exporter.parsing import NamedRows
 
 _NAME_AT = 2

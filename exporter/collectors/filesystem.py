@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from catalog.devices import wanted_mountpoint
 from catalog.families import storage
 from catalog.family import Family, Tier
 from exporter.collector import Collector, Context, or_unavailable
-from exporter.devices import wanted_mountpoint
 from exporter.host import FilesystemUse
 from exporter.parsing import unescaped
 from exporter.patience import Patience

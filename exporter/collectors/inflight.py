@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from catalog.devices import wanted_disk
 from catalog.families import storage
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
-from exporter.devices import wanted_disk
 
 _DIRECTORY = "/sys/block"
 

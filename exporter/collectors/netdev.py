@@ -5,10 +5,10 @@ https://docs.kernel.org/networking/statistics.html
 
 from __future__ import annotations
 
+from catalog.devices import wanted_interface
 from catalog.families import network
 from catalog.family import Tier
 from exporter.collector import Context, FileCollector
-from exporter.devices import wanted_interface
 from exporter.parsing import NamedRows
 
 _COLUMNS = {

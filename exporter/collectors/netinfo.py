@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from catalog.devices import wanted_interface
 from catalog.families import network
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Context
 from exporter.constants import ConstantCollector
-from exporter.devices import NUMA_NODES, numa_node, pci_address, wanted_interface
+from exporter.devices import NUMA_NODES, numa_node, pci_address
 
 _DIRECTORY = "/sys/class/net"
 

@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import Iterator
 
+from catalog.devices import wanted_mountpoint
 from catalog.families import nfs
 from catalog.family import Family, Tier
 from exporter.collector import Context, PartedCollector, or_unavailable
-from exporter.devices import wanted_mountpoint
 from exporter.parsing import numbers, plausible, unescaped
 
 _STATS = "/proc/1/mountstats"

@@ -11,11 +11,11 @@ from contextlib import suppress
 from math import nan
 from socket import if_nameindex
 
+from catalog.devices import wanted_interface
 from catalog.families import ethtool
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Collector, Context, Unavailable
-from exporter.devices import wanted_interface
 from exporter.ethtool import Ethtool
 
 _NET = "/sys/class/net"

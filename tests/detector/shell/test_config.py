@@ -160,7 +160,7 @@ def test_variables_in_the_file_are_replaced(file: Path) -> None:
     settings = load(file, {}, {"USER_NAME": "me", "PASS": "s$x"})
     assert settings.source.chosen == "prometheus"
     assert settings.source.settings.model_dump()["url"] == "http://me:s$x@p:9090"
-    assert settings.source.settings.model_dump()["job"] == "$5"
+    assert settings.source.settings.model_dump()["job"] == ("$5",)
 
 
 @pytest.mark.parametrize(

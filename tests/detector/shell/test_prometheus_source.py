@@ -222,7 +222,7 @@ def test_rare_scrapes_are_not_read_twice() -> None:
     def answer(path: str, parameters: dict[str, str]) -> Answer:
         query = parameters["query"]
         labels: dict[str, str] = {"instance": "h:1", "job": "j"}
-        if query.startswith("timestamp("):
+        if query.startswith("label_replace("):
             result: list[Any] = [{"metric": labels, "value": [scrapes_s[-1], str(scrapes_s[-1])]}]
         else:
             end_s = float(parameters.get("time", scrapes_s[-1]))

@@ -1,0 +1,88 @@
+"""Who is scraped: targets of the exporters that the catalog knows, and which of them tell of one host."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.exporters import EXPORTERS, OWN, Exporter
+from detector.query import equal, matching, one_of
+from detector.source import Host
+
+_KIND = "hostpulse_exporter"
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """One scraped exporter. ``rank`` is its place in ``EXPORTERS``, ``host`` names the host that it is on."""
+
+    rank: int
+    job: str
+    instance: str
+    host: str
+
+    @property
+    def exporter(self) -> Exporter:
+        """Which program it is."""
+        return EXPORTERS[self.rank]
+
+    @property
+    def matchers(self) -> list[str]:
+        """What its series have in common."""
+        return equal(job=self.job, instance=self.instance)
+
+
+def question(jobs: Sequence[str], host_label: str) -> str:
+    """The query that all targets answer with the time of their newest sample; ``jobs`` are all where empty."""
+    chosen = equal(job=jobs[0]) if len(jobs) == 1 else [matching("job", one_of(jobs))] if jobs else []
+    labels = ", ".join(dict.fromkeys(("job", "instance", *([host_label] if host_label else []))))
+    selector = "{" + ",".join(chosen) + "}" if chosen else ""
+    parts = (
+        f'label_replace(max by ({labels}) (timestamp({one.marker}{selector})), "{_KIND}", "{one.name}", "", "")'
+        for one in EXPORTERS
+    )
+    return " or ".join(parts)
+
+
+def answered(entries: Iterable[Mapping[str, Any]], host_label: str) -> dict[Target, float]:
+    """Targets and the times of their newest samples, seconds since the epoch; what has no instance is none."""
+    ranks = {one.name: rank for rank, one in enumerate(EXPORTERS)}
+    found: dict[Target, float] = {}
+    for entry in entries:
+        labels = entry["metric"]
+        instance = labels.get("instance", "")
+        host = labels.get(host_label, "") if host_label else _without_port(instance)
+        target = Target(ranks[labels.get(_KIND, OWN.name)], labels.get("job", ""), instance, host or instance)
+        if instance:
+            found[target] = max(float(entry["value"][1]), found.get(target, 0.0))
+    return found
+
+
+def _without_port(instance: str) -> str:
+    """The host of an address.
+
+    >>> _without_port("node1:9100"), _without_port("[fe80::1]:9100"), _without_port("node1"), _without_port("fe80::1")
+    ('node1', '[fe80::1]', 'node1', 'fe80::1')
+    """
+    host, _, port = instance.rpartition(":")
+    return host if host and port.isdigit() and (":" not in host or host.endswith("]")) else instance
+
+
+def by_host(targets: Iterable[Target]) -> dict[Host, tuple[Target, ...]]:
+    """Hosts, each with its targets: the one that names the host first, then the others in order of trust.
+
+    Each exporter of ours is a host of its own. Others' join it; where there are several, nobody can tell whose they
+    are, and they count for none.
+    """
+    groups: dict[str, list[Target]] = {}
+    for target in sorted(targets):
+        groups.setdefault(target.host, []).append(target)
+    found: dict[Host, tuple[Target, ...]] = {}
+    for group in groups.values():
+        own = [target for target in group if target.exporter is OWN]
+        for together in [[target] for target in own] if len(own) > 1 else [group]:
+            found[Host(together[0].instance, together[0].job)] = tuple(together)
+    return found
