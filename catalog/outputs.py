@@ -89,6 +89,25 @@ COVERAGE = Output(
     _HOST,
     Unit.RATIO,
 )
+ONSET = Output(
+    "hostpulse_anomaly_onset_timestamp_seconds",
+    _GAUGE,
+    "When the open episode began, since the epoch; absent while none is open.",
+    _HOST,
+    Unit.SECONDS,
+)
+CAUSE_TYPICAL = Output(
+    "hostpulse_anomaly_cause_typical",
+    _GAUGE,
+    "What is usual of the signals that moved most, in their own unit; while an episode is open, of a few.",
+    (*_HOST, "rank", "channel", "statistic", "unit"),
+)
+CAUSE_ACTUAL = Output(
+    "hostpulse_anomaly_cause_actual",
+    _GAUGE,
+    "What the signals that moved most are now, in their own unit; while an episode is open, of a few.",
+    (*_HOST, "rank", "channel", "statistic", "unit"),
+)
 FROZEN = Output("hostpulse_anomaly_model_frozen", _GAUGE, "Whether learning is frozen by an open episode.", _HOST)
 
 LEARNING_PROGRESS = Output(
@@ -106,6 +125,13 @@ REBASELINES = Output(
     "How often an episode that lasted too long was taken as the new normal.",
     _HOST,
 )
+FITTED = Output(
+    "hostpulse_detector_model_fitted_timestamp_seconds",
+    _GAUGE,
+    "Up to when the host's model in use has learned, since the epoch; absent without a model.",
+    _HOST,
+    Unit.SECONDS,
+)
 WINDOW = Output("hostpulse_detector_window_seconds", _GAUGE, "Length of the host's windows.", _HOST, Unit.SECONDS)
 STRIDE = Output("hostpulse_detector_stride_seconds", _GAUGE, "Time between window ends.", _HOST, Unit.SECONDS)
 WINDOW_LAG = Output(
@@ -118,6 +144,18 @@ WINDOW_LAG = Output(
 
 BUILD_INFO = Output(
     "hostpulse_detector_build_info", OutputKind.INFO, "Constant 1 with version and Python.", ("version", "python")
+)
+ADDRESS_INFO = Output(
+    "hostpulse_detector_address_info",
+    OutputKind.INFO,
+    "Constant 1 with the URL that people find the detector at.",
+    ("url",),
+)
+BUDGET = Output(
+    "hostpulse_detector_alarm_budget",
+    _GAUGE,
+    "Alarms a healthy host may raise in a day, to compare with the episodes that opened.",
+    ("severity",),
 )
 HEARTBEAT = Output(
     "hostpulse_detector_heartbeat_timestamp_seconds",

@@ -65,6 +65,8 @@ class Loop:
         self._asking: Future[Sequence[Host]] | None = None
         self._asked_s = -math.inf
         self.beat_s = clock.elapsed_s()
+        for errors, where in [(outputs.READ_ERRORS, source.name), *((outputs.SINK_ERRORS, one.name) for one in sinks)]:
+            telemetry.count(errors, where, by=0)  # a counter that begins with its first error never rises
 
     @property
     def hosts(self) -> Sequence[Host]:

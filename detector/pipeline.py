@@ -175,6 +175,7 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
             pages=state.pages,
             rebaselines=state.rebaselines,
             onset_s=episode.onset_s if episode.open else NEVER,
+            fitted_s=state.fitted_s,
         )
     elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
     settling = judge_by.settling_s / judge_by.stride_s  # windows that are not learned, and take their time all the same

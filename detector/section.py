@@ -83,4 +83,9 @@ def check_url(value: str) -> str:
 
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(json_schema_extra={"kind": "duration"})]
 Url = Annotated[str, AfterValidator(check_url), Field(json_schema_extra={"kind": "URL"})]
+OptionalUrl = Annotated[
+    str,
+    AfterValidator(lambda value: check_url(value) if value else ""),
+    Field(json_schema_extra={"kind": "URL"}),
+]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_split), Field(json_schema_extra={"kind": "list"})]

@@ -118,6 +118,7 @@ class Service:
         source = build_source(settings, clock)
         self._sinks = self._build_sinks(source)
         self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock)
+        self._telemetry.set(outputs.ADDRESS_INFO, 1, settings.web.external_url or self.server.url)
         self._note_reload(good=True)
         self.server.start(self._pages())
         _LOG.info("serving on %s", self.server.url)
@@ -205,3 +206,5 @@ class Service:
         self._telemetry.set(outputs.RELOAD_GOOD, float(good))
         if good:
             self._telemetry.set(outputs.RELOAD_TIME, self._clock.wall_s())
+            for severity, budget in self._settings.alarms_per_host_day:
+                self._telemetry.set(outputs.BUDGET, budget, severity)

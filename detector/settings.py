@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from detector import sink, source
-from detector.section import Duration, Section, format_duration, key_of
+from detector.section import Duration, OptionalUrl, Section, format_duration, key_of
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_DETECTOR_"
 AUTOMATIC = "auto"
@@ -124,6 +124,9 @@ class Web(Section):
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = Field(
         default="127.0.0.1:17721", description="Address and port; port 0 takes a free one."
+    )
+    external_url: OptionalUrl = Field(
+        default="", description="URL that people find the detector at, for links in alerts. Empty: the address."
     )
     max_connections: int = Field(default=64, ge=1, le=10000, description="Connections that may be open at once.")
 

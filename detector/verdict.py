@@ -79,3 +79,4 @@ class Verdict:
     rebaselines: int = 0  # how often an over-long episode was taken as the new normal
     onset_s: float = float("nan")  # of the open episode
     deviations: Deviations | None = field(default=None, compare=False, repr=False)  # None without a model or data
+    fitted_s: float = float("nan")  # up to when the model has learned

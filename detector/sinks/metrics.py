@@ -6,7 +6,7 @@ A verdict that is not followed by another one disappears: an outage is no data, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -21,11 +21,12 @@ from detector.clock import Clock
 from detector.model import FUSED
 from detector.sink import Context, Judged, Sink
 from detector.source import Host
-from detector.verdict import Phase, Verdict
+from detector.verdict import Cause, Phase, Verdict
 
 BLAMABLE = (*JUDGED_SUBSYSTEMS, UNKNOWN)
 _LEAST_KEEP_S = 10.0
 _KEEP_STRIDES = 5
+_CAUSES_TOLD = 3  # an alert has room for few, and each is a series
 
 Values = Iterable[tuple[tuple[str, ...], float]]
 
@@ -112,7 +113,17 @@ def _values(judged: Judged) -> Mapping[Output, Values]:
         outputs.COVERAGE: [((), verdict.coverage)],
         outputs.EPISODES: [(("warning",), verdict.episodes), (("page",), verdict.pages)],
         outputs.FROZEN: [((), float(verdict.frozen))],
+        outputs.ONSET: [((), verdict.onset_s)],
+        outputs.FITTED: [((), verdict.fitted_s)],
+        outputs.CAUSE_TYPICAL: _of_causes(verdict, lambda cause: cause.typical),
+        outputs.CAUSE_ACTUAL: _of_causes(verdict, lambda cause: cause.actual),
     }
+
+
+def _of_causes(verdict: Verdict, figure: Callable[[Cause], float]) -> Values:
+    """Only while an episode is open, so that what alerts tell of causes is all that is stored of them."""
+    told = verdict.causes[:_CAUSES_TOLD] if verdict.active else ()
+    return [((str(rank), c.channel, c.statistic, c.unit), figure(c)) for rank, c in enumerate(told, 1)]
 
 
 def _blamed(verdict: Verdict, holds: bool) -> Values:
@@ -145,6 +156,7 @@ def as_json(judged: Judged) -> dict[str, Any]:
         "progress": verdict.progress,
         "rebaselines": verdict.rebaselines,
         "onset_s": _finite(verdict.onset_s),
+        "fitted_s": _finite(verdict.fitted_s),
     }
 
 

@@ -252,3 +252,13 @@ def test_models_survive_a_restart_and_scores_go_when_the_exporter_goes(
         assert reply.status_code == 503
         assert "Connection refused" in reply.text
         assert detector.get("/-/healthy").text == "ok\n"
+
+
+def test_alerts_find_budget_address_and_counters_that_can_rise_from_the_start(tmp_path: Path) -> None:
+    flags = "--source.exporter.targets=http://127.0.0.1:9", "--web.external-url=https://example.org/hostpulse/"
+    with start_detector(tmp_path, *flags, f"--state.directory={tmp_path / 'state'}") as detector:
+        assert value(detector, "hostpulse_detector_address_info", url="https://example.org/hostpulse") == 1
+        assert value(detector, "hostpulse_detector_alarm_budget", severity="warning") == 0.5
+        assert value(detector, "hostpulse_detector_alarm_budget", severity="page") == 0.05
+        assert value(detector, "hostpulse_detector_sink_errors_total", sink="metrics") == 0
+        assert value(detector, "hostpulse_detector_read_errors_total", source="exporter") is not None

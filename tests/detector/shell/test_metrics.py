@@ -21,7 +21,7 @@ from detector.source import Host
 from detector.telemetry import Telemetry
 from detector.verdict import Phase
 from tests.detector.shell.stepped import SteppedClock
-from tests.detector.shell.verdicts import END_S, HOST, alarm, judged, learning
+from tests.detector.shell.verdicts import CAUSES, END_S, HOST, alarm, judged, learning
 from tests.servers import binary
 
 WHO = {"instance": HOST.instance, "job": HOST.job}
@@ -118,7 +118,8 @@ def test_series_of_a_host_are_few_and_do_not_grow() -> None:
         page.sink.publish(alarm(end_s=END_S + number))
         counts.append(sum(HOST.instance in line for line in page.text().splitlines()))
     assert len(set(counts)) == 1
-    assert counts[0] < 35
+    assert counts[0] < 45
+    assert sum(HOST.instance in line for line in Page(judged()).text().splitlines()) < 35
     assert page.text().count("\n") > before
 
 
@@ -157,6 +158,8 @@ def test_every_declared_output_is_exposed_with_its_help_and_type() -> None:
             (page.telemetry.count(output, "x") if count else page.telemetry.observe(output, 0.1, "x"))
         if "sink" in output.labels:
             page.telemetry.count(output, "x")
+        if output in (outputs.ADDRESS_INFO, outputs.BUDGET):
+            page.telemetry.set(output, 1, "x")
     text = page.text()
     for output in OUTPUTS.values():
         kind = "gauge" if output.kind == "info" else str(output.kind)
@@ -188,3 +191,24 @@ def test_output_that_breaks_the_naming_rules_cannot_be_declared(changes: dict[st
     fields = {"name": "hostpulse_detector_x", "kind": outputs.OutputKind.GAUGE, "help": "Fine."}
     with pytest.raises(AssertionError, match=said):
         outputs.Output(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_open_episode_has_its_onset_and_a_few_causes_with_typical_and_actual() -> None:
+    page = Page(alarm())
+    first = {"rank": "1", "channel": CAUSES[0].channel, "statistic": "mean", "unit": "ratio"}
+    assert page.value("hostpulse_anomaly_onset_timestamp_seconds") == END_S - 12
+    assert page.value("hostpulse_anomaly_cause_typical", **first) == 0.02
+    assert page.value("hostpulse_anomaly_cause_actual", **first) == 0.97
+    assert page.text().count("hostpulse_anomaly_cause_actual{") == 3
+    assert Page(alarm(causes=CAUSES * 2)).text().count("hostpulse_anomaly_cause_actual{") == 3
+
+
+def test_quiet_host_has_neither_onset_nor_causes() -> None:
+    text = Page(judged()).text()
+    assert "hostpulse_anomaly_onset" not in text
+    assert "hostpulse_anomaly_cause" not in text
+
+
+def test_model_tells_up_to_when_it_learned() -> None:
+    assert Page(judged(fitted_s=END_S - 60)).value("hostpulse_detector_model_fitted_timestamp_seconds") == END_S - 60
+    assert Page(learning(0.5)).value("hostpulse_detector_model_fitted_timestamp_seconds") is None

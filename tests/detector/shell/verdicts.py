@@ -40,6 +40,7 @@ def judged(host: Host = HOST, end_s: float = END_S, **verdict: Any) -> Judged:
         "causes": CAUSES,
         "coverage": 0.98,
         "progress": 1.0,
+        "fitted_s": END_S - 600,
     }
     made = Verdict(host.instance, end_s, **(fields | verdict))
     return Judged(host, made, frame(end_s, end_s / 50), 3.0, 1.0, 0.06, end_s)
