@@ -1,0 +1,76 @@
+"""A network namespace joined to this host by a virtual cable, and a steady TCP transfer into it.
+
+What is done to packets is done at the far end, inside the namespace, so that the host's own network stays as it is;
+retransmissions are counted where the sender is, on the host. https://man7.org/linux/man-pages/man7/network_namespaces.7.html
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from bench.faults.journal import Journal
+from tests.servers import binary, environment
+from tests.servers.process import wait_until
+
+HOST, INSIDE = "192.0.2.5", "192.0.2.6"  # of a range kept for documentation: nothing else has these addresses
+_TRANSFER = "40M"  # bits per second
+
+
+def run(*command: str | Path) -> str:
+    """Output of a command; AssertionError with what it complained of."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+    return done.stdout
+
+
+class Link:
+    """The namespace and the cable, as a context manager. ``device`` is the cable's end on the host."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._ip = journal, binary("ip")
+        self.namespace, self.device = f"hostpulse-faults-{os.getpid()}", f"hpf{os.getpid()}"
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def inside(self, *command: str | Path) -> str:
+        """Output of a command that runs in the namespace."""
+        return run(self._ip, "netns", "exec", self.namespace, *command)
+
+    def spawn(self, *command: str | Path, inside: bool = False) -> subprocess.Popen[bytes]:
+        """A process that lives as long as the link."""
+        prefix = [self._ip, "netns", "exec", self.namespace] if inside else []
+        words = [str(word) for word in (*prefix, *command)]
+        silent = subprocess.DEVNULL
+        child = subprocess.Popen(words, env=environment(), stdout=silent, stderr=silent, start_new_session=True)
+        self._journal.ends(child.pid)
+        self._children.append(child)
+        return child
+
+    def transfer(self) -> None:
+        """Begin the steady transfer from the host into the namespace."""
+        iperf = binary("iperf3")
+        self.spawn(iperf, "--server", "--bind", INSIDE, inside=True)
+        wait_until(lambda: ":5201" in self.inside("ss", "-ltn"), 10.0, "iperf3 listens")
+        self.spawn(iperf, "--client", INSIDE, "--bitrate", _TRANSFER, "--time", "86000")
+
+    def __enter__(self) -> Self:
+        # The cable goes with the namespace; deleting it by name as well helps where it was not moved yet.
+        for end in (("link", "del", self.device), ("netns", "del", self.namespace)):
+            self._journal.note("run", str(self._ip), *end)
+        run(self._ip, "netns", "add", self.namespace)
+        run(self._ip, "link", "add", self.device, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
+        run(self._ip, "addr", "add", f"{HOST}/24", "dev", self.device)
+        run(self._ip, "link", "set", self.device, "up")
+        run(self._ip, "-n", self.namespace, "addr", "add", f"{INSIDE}/24", "dev", "eth0")
+        for device in ("eth0", "lo"):
+            run(self._ip, "-n", self.namespace, "link", "set", device, "up")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.kill()
+            child.wait(timeout=10)
+        run(self._ip, "netns", "del", self.namespace)
