@@ -192,6 +192,24 @@ SAVE_DURATION = Output(
 )
 SAVE_ERRORS = Output("hostpulse_detector_save_errors_total", _COUNTER, "Saves that failed.")
 SINK_ERRORS = Output("hostpulse_detector_sink_errors_total", _COUNTER, "Verdicts that a sink failed on.", ("sink",))
+WRITTEN_SAMPLES = Output(
+    "hostpulse_detector_remote_write_samples_total",
+    _COUNTER,
+    "Samples that left the queue of remote write: written, refused by the store, too_old, or overflow of the queue.",
+    ("outcome",),
+)
+WRITE_PENDING = Output("hostpulse_detector_remote_write_pending_samples", _GAUGE, "Samples that wait to be written.")
+WRITE_FAILURES = Output(
+    "hostpulse_detector_remote_write_failures_total", _COUNTER, "Requests of remote write that have to be made again."
+)
+WRITE_DURATION = Output(
+    "hostpulse_detector_remote_write_duration_seconds",
+    _HISTOGRAM,
+    "Time of one request of remote write.",
+    (),
+    Unit.SECONDS,
+    _WORK_S,
+)
 WINDOWS = Output("hostpulse_detector_windows_total", _COUNTER, "Windows judged.")
 WINDOWS_SKIPPED = Output(
     "hostpulse_detector_windows_skipped_total", _COUNTER, "Windows never judged, because their time was too long ago."

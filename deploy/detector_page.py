@@ -50,7 +50,15 @@ default.
 environment variable `NAME`, which must be set; `$$` is a dollar sign. An unknown key, flag or value is an error that
 says where it stands and what is allowed.
 
-`replay --from=DIR` judges a [recording](recording.md) instead of a source, saves nothing, and prints what it found.
+Scores are scraped from `/metrics`, or written: with `remote_write.url` each goes to a store at the time of its window's
+end, once, and its series end when the host goes, cannot be judged, or the program ends. A window that was written
+before a restart does no harm: Prometheus refuses it or finds it equal, VictoriaMetrics needs
+`-dedup.minScrapeInterval` to keep one of two. Samples that a store refuses are dropped and counted; all else is tried
+again until `remote_write.max_age`. Prometheus takes samples that are older than the newest only with
+`storage.tsdb.out_of_order_time_window`. Where two detectors judge the same hosts, `remote_write.replica` keeps their
+scores apart. Do not scrape what is written.
+
+`replay --from=PATH` judges a [recording](recording.md) instead of a source, saves nothing, and prints what it found.
 
 `export-rules --keep` prints `metric_relabel_configs` for the scrape job of the exporters: they keep the families that
 the saved models of all hosts (`state.directory`) use, after pruning, with those that say who is there and when it was

@@ -1,4 +1,4 @@
-"""One HTTP GET with a bound on its whole duration and size; https://requests.readthedocs.io/en/latest/user/advanced/.
+"""One HTTP exchange with a bound on its whole duration and size; https://requests.readthedocs.io/en/latest/user/advanced/.
 
 ``requests`` bounds each socket operation only: a server that trickles would hold a reader for ever. Here its adapter
 bounds the whole answer.
@@ -36,7 +36,7 @@ def without_password(url: str) -> str:
 
 
 class Fetcher:
-    """GETs over connections that are kept, from any thread. Proxies and netrc of the environment do not count.
+    """Asks over connections that are kept, from any thread. Proxies and netrc of the environment do not count.
 
     Requests are prepared once for each URL, which is half of what ``requests`` does for a short answer.
     """
@@ -58,11 +58,18 @@ class Fetcher:
         Raises:
             FetchError: connection, time-out, size.
         """
-        shown = without_password(url)
+        status, _, body = self._exchange(self._request(url, parameters), without_password(url))
+        return status, body
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of the answer to ``body``. Raises FetchError as ``get`` does."""
+        request = self._session.prepare_request(requests.Request("POST", url, data=body, headers=dict(headers)))
+        return self._exchange(request, without_password(url))
+
+    def _exchange(self, request: requests.PreparedRequest, shown: str) -> tuple[int, Mapping[str, str], bytes]:
         try:
-            request = self._request(url, parameters)
             with self._session.send(request, timeout=self._timeout_s, stream=True, allow_redirects=False) as reply:
-                return reply.status_code, self._body(reply, shown)
+                return reply.status_code, reply.headers, self._body(reply, shown)
         except (requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as error:
             raise FetchError(f"{shown}: no complete answer within {self._timeout_s:g} s") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:

@@ -13,7 +13,17 @@ OUTSIDE = {
     "catalog": set[str](),
     "exporter": {"catalog", "psutil", "pyarrow", "pynvml", "tornado"},
     "detector": {
-        *("catalog", "numpy", "orjson", "prometheus_client", "psutil", "pyarrow", "pydantic", "pydantic_core"),
+        *(
+            "catalog",
+            "cramjam",
+            "numpy",
+            "orjson",
+            "prometheus_client",
+            "psutil",
+            "pyarrow",
+            "pydantic",
+            "pydantic_core",
+        ),
         *("requests", "rich", "sklearn", "threadpoolctl", "tornado", "urllib3", "yaml"),
     },
 }

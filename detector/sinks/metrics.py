@@ -77,9 +77,9 @@ class MetricsSink(Sink, Collector):
         families = {metric.name: metric for metric in self.describe()}
         for judged in self.newest():
             identity = (judged.host.instance, judged.host.job)
-            for output, values in _values(judged).items():
+            for output, found in values(judged).items():
                 family = families[output.name.removesuffix("_total")]
-                for labels, value in values:
+                for labels, value in found:
                     if not math.isnan(value):
                         family.add_metric((*identity, *labels), value)  # type: ignore[attr-defined]
         return [family for family in families.values() if family.samples]
@@ -90,7 +90,7 @@ def _family(output: Output) -> Metric:
     return kind(output.name, output.help, labels=output.labels)
 
 
-def _values(judged: Judged) -> Mapping[Output, Values]:
+def values(judged: Judged) -> Mapping[Output, Values]:
     """All metrics of one host: label values besides its identity, and the value; NaN = absent."""
     verdict = judged.verdict
     always: dict[Output, Values] = {

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from detector import sink
 from detector.settings import TABLE
 from detector.sink import Context, Sink
+from detector.sinks.remote_write import RemoteWriteSettings, RemoteWriteSink
 from detector.source import Host
 from detector.telemetry import Telemetry
 from detector.verdict import Phase
@@ -50,6 +51,8 @@ def test_any_verdict_is_taken(kind: type[Sink]) -> None:
 
 def build(kind: type[Sink]) -> Sink:
     default = None if kind.setting is None else kind.setting[1].default
+    if kind is RemoteWriteSink:  # off by default; nobody listens there
+        default = RemoteWriteSettings.model_validate({"url": "http://127.0.0.1:1/api/v1/write"})
     made = kind.build(default, Context(SteppedClock(), Telemetry(), {"metrics": "http://127.0.0.1:1/metrics"}))
     assert made is not None, f"{kind.name} is off by default"
     return made

@@ -1,0 +1,118 @@
+"""Verdicts into a store by remote write: each at its window's end, once, and ended where nothing follows.
+
+The same series as on the detector's own ``/metrics``. There a scrape gives them the time of the scrape.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Field
+
+from catalog.outputs import Output
+from detector.clock import Clock
+from detector.section import Duration, Section, check_url
+from detector.sink import Context, Judged, Sink
+from detector.sinks.metrics import values
+from detector.source import Host
+from detector.wire import STALE, Sample, encode_labels, encode_value
+from detector.writing import Writer
+
+_LAST_WRITES_S = 2.0
+_FUTURE_S = 60.0  # a sample from the future keeps Prometheus from taking those of the present
+
+
+def _check_target(value: str) -> str:
+    return check_url(value) if value else value
+
+
+class RemoteWriteSettings(Section):
+    """Writes scores to a store that takes Prometheus' remote write 1.0, each at the end of its window."""
+
+    url: Annotated[str, AfterValidator(_check_target)] = Field(
+        default="",
+        description="Where to, such as `http://127.0.0.1:9090/api/v1/write`; empty: scores are scraped instead. A "
+        "Prometheus must be started with `--web.enable-remote-write-receiver`.",
+    )
+    timeout_s: Duration = Field(default=5.0, ge=0.1, le=60.0, description="Longest wait for an answer.")
+    max_age_s: Duration = Field(
+        default=3600.0, ge=1, le=30 * 86400, description="Scores of windows that ended longer ago are not written."
+    )
+    queue_samples: int = Field(
+        default=100_000, ge=1000, le=10_000_000, description="Samples that may wait; the oldest give way."
+    )
+    replica: str = Field(
+        default="",
+        description="Value of a label `replica`, to keep two detectors that judge the same hosts apart; empty: none.",
+    )
+
+
+class RemoteWriteSink(Sink):
+    """See the module."""
+
+    name: ClassVar[str] = "remote_write"
+    setting: ClassVar[tuple[Any, Any] | None] = (
+        RemoteWriteSettings,
+        Field(default=RemoteWriteSettings(), description=RemoteWriteSettings.__doc__),
+    )
+
+    def __init__(self, writer: Writer, replica: str, clock: Clock) -> None:
+        self._writer, self._replica, self._clock = writer, replica, clock
+        self._newest_ms: dict[Host, int] = {}
+        self._open: dict[Host, set[bytes]] = {}
+        self._labels: dict[tuple[str, Host, tuple[str, ...]], bytes] = {}
+
+    @classmethod
+    def build(cls, setting: Any, context: Context) -> Self | None:
+        """See ``Sink``."""
+        if not setting.url:
+            return None
+        bounds = setting.timeout_s, setting.max_age_s, setting.queue_samples
+        return cls(Writer(setting.url, *bounds, context.clock, context.telemetry), setting.replica, context.clock)
+
+    def publish(self, judged: Judged) -> None:
+        """See ``Sink``; a window of a host is written once."""
+        host, time_ms = judged.host, round(judged.verdict.end_s * 1000)
+        if time_ms <= self._newest_ms.get(host, 0) or judged.verdict.end_s > self._clock.wall_s() + _FUTURE_S:
+            return
+        found = {
+            self._series(output, host, labels): encode_value(value)
+            for output, measured in values(judged).items()
+            for labels, value in measured
+            if not math.isnan(value)
+        }
+        ended = self._open.get(host, set()) - found.keys()
+        unit = [Sample(labels, time_ms, value) for labels, value in found.items()]
+        self._writer.put([*unit, *(Sample(labels, time_ms, STALE) for labels in sorted(ended))])
+        self._newest_ms[host], self._open[host] = time_ms, set(found)
+
+    def trouble(self, host: Host, reason: str) -> None:  # noqa: ARG002 - that nothing follows is enough
+        """See ``Sink``."""
+        self._end(host)
+
+    def leave(self, host: Host) -> None:
+        """See ``Sink``."""
+        self._end(host)
+        for key in [key for key in self._labels if key[1] == host]:
+            del self._labels[key]
+
+    def close(self) -> None:
+        """See ``Sink``."""
+        for host in list(self._open):
+            self._end(host)
+        self._writer.close(_LAST_WRITES_S)
+
+    def _end(self, host: Host) -> None:
+        """Mark a host's series as stale, right after its last window: the next one cannot be as early."""
+        series = self._open.pop(host, set())
+        if series:
+            self._newest_ms[host] += 1
+            self._writer.put([Sample(labels, self._newest_ms[host], STALE) for labels in sorted(series)])
+
+    def _series(self, output: Output, host: Host, labels: tuple[str, ...]) -> bytes:
+        key = output.name, host, labels
+        if key not in self._labels:
+            pairs = dict(zip(output.labels, (host.instance, host.job, *labels), strict=True))
+            self._labels[key] = encode_labels(output.name, pairs | {"replica": self._replica})
+        return self._labels[key]
