@@ -17,19 +17,21 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from detector import logs
+from detector import described, logs
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
+from detector.discovery import describe
 from detector.export_rules import ExportError, keep_rules
 from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
 from detector.options import ALARM, FAILED, GOOD, USAGE, Options, parse
 from detector.recording import RecordingError, open_recording
 from detector.replay import ReplayError, replay
-from detector.service import Service, StartError, state_directory
+from detector.service import Service, StartError, build_source, state_directory
 from detector.settings import Settings
 from detector.single import GaveUpError, judge_once
 from detector.sinks.metrics import as_json
+from detector.source import SourceError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, signal.SIG_DFL)
     try:
         code = _COMMANDS[options.command](options, settings, clock)
-    except (StartError, GaveUpError, RecordingError, ReplayError, ExportError) as error:
+    except (StartError, GaveUpError, RecordingError, ReplayError, ExportError, SourceError) as error:
         code = _complain(str(error), FAILED)
     return _leave(code)
 
@@ -83,6 +85,16 @@ def _once(_: Options, settings: Settings, clock: SystemClock) -> int:
     return ALARM if any(one.verdict.active for one in judged) else GOOD
 
 
+def _discover(options: Options, settings: Settings, clock: SystemClock) -> int:
+    source = build_source(settings, clock)
+    hosts = describe(source, settings)
+    if options.as_json:
+        print(orjson.dumps(described.as_json(source.address, hosts)).decode())
+    else:
+        print(described.as_text(source.address, hosts), end="")
+    return GOOD
+
+
 def _replay(options: Options, settings: Settings, clock: SystemClock) -> int:
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     screen = Console(stderr=True)
@@ -106,6 +118,7 @@ def _export_rules(_: Options, settings: Settings, __: SystemClock) -> int:
 _COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
     "run": _run,
     "once": _once,
+    "discover": _discover,
     "replay": _replay,
     "export-rules": _export_rules,
 }

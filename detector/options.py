@@ -28,6 +28,7 @@ Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} w
 COMMANDS = {
     "run": "Judge all hosts of the source until told to stop.",
     "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
+    "discover": "Say which hosts the source has, who tells what of them and what nobody tells, and end.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
     "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
     _VERSION: "Print the version and end.",
@@ -97,6 +98,8 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
             help=f"What to read: {recording.allowed()}.",
         )
         parser.add_argument("--instance", default="", metavar="NAME", help="Which host, where several were recorded.")
+        parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
+    if name == "discover":
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "export-rules":
         parser.add_argument(

@@ -30,6 +30,17 @@ class Host:
     peer: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One exporter that tells of a host, how often it is asked, and the families that are taken from it."""
+
+    exporter: str
+    job: str
+    instance: str
+    interval_s: float
+    families: frozenset[str]
+
+
 class SourceError(Exception):
     """A source could not be read; the message names the address and what was asked."""
 
@@ -84,6 +95,10 @@ class Source(ABC):
 
         Who reads goes forward in time: what lies more than a minute before ``start_s`` may be gone afterwards.
         """
+
+    def origins(self, host: Host) -> Sequence[Origin]:  # noqa: ARG002 - for who can tell
+        """Which exporters tell of a host, as of the last read; the most trusted first. None where nobody knows."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 - optional to override
         """Give back connections."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from catalog.exporters import OWN
 from catalog.series import parse_series
 from detector.buffer import Buffer, Columns
 from detector.clock import Clock
@@ -18,7 +19,7 @@ from detector.fetch import Fetcher, FetchError, without_password
 from detector.frame import Floats, Frame
 from detector.samples import Header, SamplesError, decode
 from detector.section import Duration, Section, Texts, Url, check_url
-from detector.source import KEPT_S, Host, Source, SourceError
+from detector.source import KEPT_S, Host, Origin, Source, SourceError
 
 _TARGET = re.compile(r"(?:(?P<instance>[^=/\s]+)=)?(?P<url>\S+)")
 _LARGEST_BYTES = 256 << 20
@@ -152,6 +153,12 @@ class ExporterSource(Source):
         buffer = self._targets[host].buffer
         buffer.forget(start_s - KEPT_S)
         return buffer.frame(host.instance, start_s, end_s)
+
+    def origins(self, host: Host) -> Sequence[Origin]:
+        """See ``Source``."""
+        target = self._targets[host]
+        families = frozenset(series.name for columns in target.columns.values() for series in columns)
+        return [Origin(OWN.name, host.job, host.instance, target.interval_s(), families)]
 
     def close(self) -> None:
         """See ``Source``."""

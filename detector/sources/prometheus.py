@@ -23,7 +23,7 @@ from detector.frame import Frame
 from detector.query import QueryApi
 from detector.scrapes import Scrapes
 from detector.section import Duration, Section, Texts, Url
-from detector.source import Host, Source, SourceError
+from detector.source import Host, Origin, Source, SourceError
 from detector.tables import Table, table
 from detector.targets import Target, answered, by_host, question
 from detector.translation import name_matchers
@@ -150,6 +150,19 @@ class PrometheusSource(Source):
             told |= scrapes.families
         record.buffer.forget(record.main.covered_s[0])
         return record.buffer.frame(host.instance, start_s, end_s)
+
+    def origins(self, host: Host) -> Sequence[Origin]:
+        """See ``Source``."""
+        return [
+            Origin(
+                scrapes.target.exporter.name,
+                scrapes.target.job,
+                scrapes.target.instance,
+                scrapes.interval_s,
+                frozenset(scrapes.families),
+            )
+            for scrapes in self._record(host).scrapes.values()
+        ]
 
     def close(self) -> None:
         """See ``Source``."""

@@ -1,0 +1,104 @@
+"""``discover`` says who is there, who tells what of them, and what nobody tells, on a real Prometheus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog import SIGNALS
+from catalog.families import cpu, memory
+from catalog.signal import JUDGED_SUBSYSTEMS
+from tests.detector.shell.test_command import run
+from tests.servers import (
+    Prometheus,
+    Server,
+    scrape_job,
+    start_exporter,
+    start_node_exporter,
+    start_prometheus,
+)
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """It scrapes one host, by node_exporter and by ours."""
+    folder = tmp_path_factory.mktemp("site")
+    with start_node_exporter(folder) as node, start_exporter(folder) as own:
+        jobs = [scrape_job(job, server.address, interval="200ms") for job, server in (("node", node), ("own", own))]
+        with start_prometheus(folder / "prometheus", jobs) as server:
+            server.await_result("count_over_time(up[1m]) >= 10", accept=lambda result: len(result) == len(jobs))
+            yield server
+
+
+def discover(url: str, *flags: str) -> str:
+    done = run("discover", f"--source.prometheus.url={url}", *flags)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def told(prometheus: Prometheus, *flags: str) -> dict[str, Any]:
+    (host,) = json.loads(discover(prometheus.url, "--json", *flags))["hosts"]
+    found: dict[str, Any] = host
+    return found
+
+
+def test_each_metric_is_told_with_the_exporter_it_comes_from(prometheus: Prometheus) -> None:
+    host = told(prometheus)
+    by_exporter = {one["exporter"]: set(one["metrics"]) for one in host["exporters"]}
+    assert list(by_exporter) == ["hostpulse-exporter", "node_exporter"]
+    assert cpu.SECONDS.name in by_exporter["hostpulse-exporter"]
+    assert not by_exporter["hostpulse-exporter"] & by_exporter["node_exporter"]
+    alone = told(prometheus, "--source.prometheus.job=node")
+    (exporter,) = alone["exporters"]
+    assert (exporter["job"], exporter["instance"]) == ("node", alone["instance"])
+    assert memory.TOTAL_BYTES.name in exporter["metrics"]
+    assert exporter["interval_s"] == pytest.approx(0.2, abs=0.05)
+
+
+def test_coverage_holds_each_signal_once_and_says_who_could_tell_it(prometheus: Prometheus) -> None:
+    coverage = told(prometheus, "--source.prometheus.job=node")["coverage"]
+    assert tuple(coverage) == JUDGED_SUBSYSTEMS
+    names = [name for one in coverage.values() for name in one["told"]]
+    missing = {entry["signal"]: entry for one in coverage.values() for entry in one["missing"]}
+    assert sorted([*names, *missing]) == sorted(SIGNALS)
+    assert missing["cpu_interrupt_imbalance_ratio"]["told_by"] == ["hostpulse-exporter"]
+    assert missing["gpu_power_watts"]["told_by"] == ["hostpulse-exporter", "dcgm-exporter"]
+    assert missing["memory_thp_fallbacks_per_second"]["told_by"] == ["hostpulse-exporter", "node_exporter"]
+
+
+def test_text_names_host_window_exporter_and_what_is_not_seen(prometheus: Prometheus) -> None:
+    text = discover(prometheus.url, "--source.prometheus.job=node")
+    assert text.startswith("1 host at http://127.0.0.1:")
+    for said in (
+        "judged in windows of 3s, a new one every 1s",
+        "node_exporter (job node, every 200ms) tells",
+        "no GPU is told of",
+        "not seen (told by hostpulse-exporter alone): ",
+        "interrupts over CPUs",
+    ):
+        assert said in " ".join(text.split())
+
+
+def test_site_without_a_known_exporter_has_no_hosts(prometheus: Prometheus) -> None:
+    assert discover(prometheus.url, "--source.prometheus.job=nobody").startswith("0 hosts at ")
+
+
+def test_exporter_that_is_read_directly_is_told_of_too(tmp_path: Path) -> None:
+    def found(server: Server) -> Any:
+        done = run("discover", f"--source.exporter.targets={server.url}", "--json")
+        return json.loads(done.stdout)["hosts"][0]["exporters"]
+
+    with start_exporter(tmp_path) as server:
+        (exporter,) = found(server)
+    assert exporter["exporter"] == "hostpulse-exporter"
+    assert exporter["interval_s"] == pytest.approx(0.1)
+
+
+def test_source_that_cannot_be_asked_is_an_error_with_its_address() -> None:
+    done = run("discover", "--source.prometheus.url=http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "http://127.0.0.1:1" in done.stderr
