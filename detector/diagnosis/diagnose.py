@@ -17,13 +17,13 @@ from detector.diagnosis.finding import Evidence, Finding
 from detector.diagnosis.signature import Clue, Signature
 
 # Deviations from which on a clue is as strong as can be. An event that never happens is told by one of them.
-_FULL = {Role.ERROR: 2.5, Role.STATE: 4.0, Role.SATURATION: 5.0, Role.UTILISATION: 8.0}
-_LEAST = 1.0  # a deviation by less than one spread is chance
-_NEEDED = 0.3  # strength that a needed clue must have
+_FULL = {Role.ERROR: 5.0, Role.STATE: 6.0, Role.SATURATION: 8.0, Role.UTILISATION: 10.0}
+_LEAST = 1.5  # what deviates by less in the mean of many windows may be chance
+_NEEDED = 0.4  # strength that a needed clue must have
 _UNEXPLAINED = 0.4  # how much confidence depends on what a signature explains
 _UNSEEN = 0.5
 _ROLE_WEIGHT = {Role.ERROR: 1.0, Role.STATE: 1.0, Role.SATURATION: 1.0, Role.UTILISATION: 0.25}
-LEAST_CONFIDENCE = 0.25
+LEAST_CONFIDENCE = 0.3
 MOST_FINDINGS = 5
 
 
@@ -52,8 +52,8 @@ def diagnose(moved: Iterable[Moved], signatures: Iterable[Signature]) -> tuple[F
 def strength(deviation: float, role: Role) -> float:
     """How much a deviation says, 0 to 1, by the logarithm of its size.
 
-    >>> strength(1.0, Role.ERROR), strength(2.5, Role.ERROR), strength(math.sqrt(8), Role.UTILISATION)
-    (0.0, 1.0, 0.5)
+    >>> strength(1.5, Role.ERROR), strength(5.0, Role.ERROR), round(strength(4.0, Role.UTILISATION), 2)
+    (0.0, 1.0, 0.52)
     """
     if not deviation > _LEAST:
         return 0.0

@@ -21,6 +21,17 @@ class SignatureError(Exception):
     """A signature that cannot be used; the message names file, field and what is allowed."""
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice, of which YAML would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key) for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"{twice} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def read_signature(text: str, name: str) -> Signature:
     """The signature in a YAML document that stands in the file ``name`` + ``.yml``.
 
@@ -28,7 +39,7 @@ def read_signature(text: str, name: str) -> Signature:
         SignatureError: not YAML, an unknown or missing field, a signal that is not in the catalog.
     """
     try:
-        document: Any = yaml.safe_load(text)
+        document: Any = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
         signature = Signature.model_validate(document)
     except yaml.YAMLError as error:
         raise SignatureError(f"{name}{_END}: not YAML: {error}") from None

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from catalog import FAMILIES, SIGNALS
 from catalog.signal import JUDGED_SUBSYSTEMS, Worse
+from detector.diagnosis.probes import PROBES
 from detector.section import Section
 
 Direction = Literal["higher", "lower"]
@@ -33,7 +34,7 @@ class Clue(Section):
 
     @model_validator(mode="after")
     def _is_in_the_catalog(self) -> Self:
-        signal = SIGNALS.get(self.signal)
+        signal = SIGNALS.get(self.signal) or PROBES.get(self.signal)
         if signal is None:
             raise ValueError(f"signal: the catalog has no {self.signal}")
         if signal.worse is not Worse.EITHER and str(signal.worse) != self.direction:
@@ -48,7 +49,7 @@ class Clue(Section):
 class Check(Section):
     """A command that changes nothing, and what to look for in what it prints."""
 
-    run: Text
+    run: Annotated[str, Field(min_length=3)]
     look_for: Text
 
 

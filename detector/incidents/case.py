@@ -17,6 +17,7 @@ from catalog.signal import Role
 from detector.diagnosis.diagnose import Moved, diagnose
 from detector.diagnosis.signature import Signature
 from detector.incidents.incident import Incident, Line, Onset, identity
+from detector.incidents.probing import Probing
 from detector.incidents.window import Levels, Window
 from detector.sink import Judged
 from detector.source import Host
@@ -62,6 +63,7 @@ class Case:
         elif window is not None:
             self._open.rows.append(window)
         if self._open.take(verdict):
+            self._open.probing.look(judged.frame)
             return self._incident(self._open)
         return None
 
@@ -89,6 +91,7 @@ class Case:
             )
             for column, channel in enumerate(self._levels.channels)
         ]
+        moved += episode.probing.moved
         verdict = episode.highest
         return Incident.model_validate(
             {
@@ -160,6 +163,7 @@ class _Episode:
         self.rows = list(rows)
         self.seen_s, self.end_s = verdict.end_s, None if verdict.active else verdict.end_s
         self.peak, self.page, self.highest = -math.inf, False, verdict
+        self.probing = Probing(verdict.onset_s, window_s)
         self._window_s = window_s
         self._shares: dict[str, float] = {}
         self._counted = 0
