@@ -15,6 +15,7 @@ from catalog import FAMILIES, SIGNALS
 from catalog.family import Alias, Family, Subsystem, Unit
 from catalog.signal import Signal
 from deploy.detector_page import detector_example, detector_page
+from deploy.diagnosis_page import diagnosis_page
 from deploy.exporter_page import exporter_page
 from deploy.grafana import build
 from deploy.recording_rules import recording_rules
@@ -109,6 +110,7 @@ def metrics_page() -> str:
 RENDERED: Mapping[str, Callable[[], str]] = {
     "docs/configuration.md": detector_page,
     "deploy/detector.example.yml": detector_example,
+    "docs/diagnosis.md": diagnosis_page,
     "docs/exporter.md": exporter_page,
     "docs/metrics.md": metrics_page,
     **build.rendered(),

@@ -20,6 +20,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from detector import described, logs
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
+from detector.diagnosis.explain import UnknownSignatureError, explain
+from detector.diagnosis.library import signatures
 from detector.discovery import describe
 from detector.export_rules import ExportError, keep_rules
 from detector.findings import as_json as findings_as_json
@@ -40,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "version":
         print(f"hostpulse-detector {version('hostpulse')} (Python {platform.python_version()})")
         return GOOD
+    if options.command == "explain":
+        return _explain(options)
     try:
         settings = load(options.file, options.flags, os.environ)
     except ConfigError as error:
@@ -56,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (StartError, GaveUpError, RecordingError, ReplayError, ExportError, SourceError) as error:
         code = _complain(str(error), FAILED)
     return _leave(code)
+
+
+def _explain(options: Options) -> int:
+    try:
+        print(explain(options.signature, signatures()), end="")
+    except UnknownSignatureError as error:
+        return _complain(str(error), USAGE)
+    return GOOD
 
 
 def _run(options: Options, settings: Settings, clock: SystemClock) -> int:

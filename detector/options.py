@@ -15,6 +15,7 @@ from detector.settings import ENVIRONMENT_PREFIX, walk
 
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
 _VERSION = "version"
+_BARE = (_VERSION, "explain")  # need no settings
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
 _EPILOG = f"""\
@@ -31,6 +32,7 @@ COMMANDS = {
     "discover": "Say which hosts the source has, who tells what of them and what nobody tells, and end.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
     "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
+    "explain": "Print what a cause looks like, what to check and what to change; without a name, list all causes.",
     _VERSION: "Print the version and end.",
 }
 
@@ -40,6 +42,7 @@ class Options:
     """What the command line says. ``flags`` by name without dashes in front, only those that were given.
 
     ``recording`` is what ``replay`` is to read, ``instance`` the host in it, ``as_json`` whether to tell it in JSON.
+    ``signature`` is what ``explain`` is to explain, "" for a list of all.
     """
 
     command: str
@@ -48,6 +51,7 @@ class Options:
     recording: Path = Path()
     as_json: bool = False
     instance: str = ""
+    signature: str = ""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,21 +70,21 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
             name,
             help=about,
             description=about,
-            epilog=_EPILOG if name != _VERSION else None,
+            epilog=_EPILOG if name not in _BARE else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        if name != _VERSION:
+        if name not in _BARE:
             _add_flags(command)
         _add_own_flags(name, command)
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
-        taken = [] if known.command == _VERSION else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
+        taken = [] if known.command in _BARE else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
         parser.error(f"unknown argument {unknown[0]}{nearest(unknown[0].partition('=')[0], taken)}")
     given = vars(known)
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
-    own = {name: given.pop(name) for name in ("recording", "as_json", "instance") if name in given}
+    own = {name: given.pop(name) for name in ("recording", "as_json", "instance", "signature") if name in given}
     given.pop("keep", None)
     chosen = {name: ",".join(texts) for name, texts in given.items() if texts is not None}
     return Options(command_name, Path(file) if file else None, chosen, **own)
@@ -99,6 +103,8 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         )
         parser.add_argument("--instance", default="", metavar="NAME", help="Which host, where several were recorded.")
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
+    if name == "explain":
+        parser.add_argument("signature", nargs="?", default="", metavar="SIGNATURE", help="Which one.")
     if name == "discover":
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "export-rules":

@@ -15,8 +15,8 @@ from tests.tree import ROOT
 
 ALL = signatures()
 CHANGING = re.compile(
-    r"(?<![-\w])(rm|kill|mkfs|dd|reboot|shutdown|tee|mv|cp|sysctl -w|nvidia-smi -(r|pl|pm)|ethtool -[A-RT-Z]|dcgmi diag)"
-    r"(?!\w)|>"
+    r"(?<![-\w])(rm|kill|mkfs|dd|reboot|shutdown|tee|mv|cp|sysctl -w|nvidia-smi -(r|pl|pm)|ethtool -[A-RT-Z])(?!\w)"
+    r"|dcgmi diag|>"
 )
 EXAMPLE = (ROOT / "detector" / "diagnosis" / "signatures" / "huge-pages.yml").read_text()
 
