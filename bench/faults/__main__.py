@@ -23,7 +23,7 @@ from bench.faults.stage import require_root
 from bench.faults.suite import FAULTS
 from deploy.debian import UnavailableError
 
-_CANNOT = 2
+CANNOT = 2
 _FAULT_S, _LEAST_BASELINE_S, _LEAST_FAULT_S, _MOST_S = 30.0, 60.0, 5.0, 86400.0
 
 
@@ -32,10 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.faults", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=40, help="how long it takes altogether")
     parser.add_argument("--seed", type=int, default=1, help="order of the faults")
-    parser.add_argument("--faults", type=_names, default=list(FAULTS), help=f"some of {','.join(FAULTS)}")
-    parser.add_argument("--fault-seconds", type=_at_least(_LEAST_FAULT_S), default=_FAULT_S, help="length of a fault")
+    parser.add_argument("--faults", type=names, default=list(FAULTS), help=f"some of {','.join(FAULTS)}")
+    parser.add_argument("--fault-seconds", type=at_least(_LEAST_FAULT_S), default=_FAULT_S, help="length of a fault")
     parser.add_argument(
-        "--baseline-seconds", type=_at_least(_LEAST_BASELINE_S), default=BASELINE_S, help="what is learned from"
+        "--baseline-seconds", type=at_least(_LEAST_BASELINE_S), default=BASELINE_S, help="what is learned from"
     )
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     given = parser.parse_args(argv)
@@ -47,21 +47,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             outcome = carry_out(planned, Path(folder))
     except (TooShortError, UnavailableError) as error:
         print(f"bench.faults: {error}", file=sys.stderr)
-        return _CANNOT
+        return CANNOT
     print(tables(outcome))
     if given.json:
         print(json.dumps(summary(outcome)))
     return 0
 
 
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := [name for name in names if name not in FAULTS]:
+def names(text: str) -> list[str]:
+    """Names of faults from a flag, without repetition; raises argparse's error for one that there is not."""
+    given = text.split(",")
+    if unknown := [name for name in given if name not in FAULTS]:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: must be some of {', '.join(FAULTS)}")
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(given))
 
 
-def _at_least(least_s: float) -> Callable[[str], float]:
+def at_least(least_s: float) -> Callable[[str], float]:
+    """Seconds from a flag; what is given must be so many."""
+
     def seconds(text: str) -> float:
         try:
             value = float(text)

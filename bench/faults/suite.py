@@ -39,10 +39,10 @@ def _fault(injection: Injection, subsystems: str, signature: str, moves: Family,
 FAULTS: Mapping[str, Fault] = {
     "cpu": _fault(Stress(("--cpu", "4")), "cpu", "cpu-saturation", host.PROCS_RUNNING),
     "memory": _fault(Stress(("--vm", "2", "--vm-bytes", "2G")), "memory", "memory-leak", memory.ANON_BYTES),
-    "switches": _fault(Stress(("--switch", "4")), "cpu", "cpu-saturation", host.CONTEXT_SWITCHES),
+    "switches": _fault(Stress(("--switch", "4")), "cpu", "wakeup-storm", host.CONTEXT_SWITCHES),
     "forks": _fault(Stress(("--fork", "4")), "cpu", "fork-storm", host.FORKS),
-    "timers": _fault(Stress(("--timer", "2", "--timer-freq", "50000")), "cpu", "cpu-saturation", cpu.INTERRUPTS),
-    "datagrams": _fault(Stress(("--udp", "4")), "network cpu", "softnet-squeeze", cpu.SOFTIRQS, "NET_RX"),
+    "timers": _fault(Stress(("--timer", "2", "--timer-freq", "50000")), "cpu", "wakeup-storm", cpu.INTERRUPTS),
+    "datagrams": _fault(Stress(("--udp", "4")), "network cpu", "packet-flood", cpu.SOFTIRQS, "NET_RX"),
     "disk": _fault(
         Stress(("--hdd", "2", "--hdd-bytes", "256M", "--temp-path", "{folder}")),
         "storage",
@@ -53,11 +53,13 @@ FAULTS: Mapping[str, Fault] = {
     "cpu_limit": _fault(
         Switched("burn", Limits(cpu_cores=0.1)),
         "cpu",
-        "cgroup-throttling",
+        "cgroup-cpu-throttling",
         cgroup.CGROUP_THROTTLED_SECONDS,
         "hostpulse-burn",
     ),
-    "memory_limit": _fault(Switched("hog", Limits(memory_bytes=128 * _MB)), "memory", "oom-reclaim", memory.OOM_KILLS),
+    "memory_limit": _fault(
+        Switched("hog", Limits(memory_bytes=128 * _MB)), "memory", "cgroup-memory-limit", memory.OOM_KILLS
+    ),
     "leak": _fault(Switched("leak"), "memory", "memory-leak", memory.ANON_BYTES),
     "swap": _fault(
         Swapping("swap", Limits(memory_bytes=64 * _MB, may_swap=True)), "memory", "swap-storm", memory.SWAPPED_OUT_PAGES
@@ -69,7 +71,7 @@ FAULTS: Mapping[str, Fault] = {
         memory.WORKINGSET_REFAULTS,
         "file",
     ),
-    "full_tmpfs": _fault(Switched("fill", in_memory=True), "storage memory", "filesystem-full", memory.SHMEM_BYTES),
+    "full_tmpfs": _fault(Switched("fill", in_memory=True), "storage memory", "tmpfs-growth", memory.SHMEM_BYTES),
     "huge_pages": _fault(HugePages(1024), "memory", "huge-pages", memory.HUGEPAGES, "total"),
     "packet_loss": _fault(
         Dropped("numgen random mod 100 < 2"), "network", "packet-loss", network.TCP_RETRANSMITTED_SEGMENTS
@@ -77,7 +79,7 @@ FAULTS: Mapping[str, Fault] = {
     "rate_limit": _fault(
         Dropped("limit rate over 1 mbytes/second"), "network", "packet-loss", network.TCP_RETRANSMITTED_SEGMENTS
     ),
-    "xid": _fault(Switched("xid"), "gpu", "xid", gpuhealth.XID_ERRORS, "79"),
+    "xid": _fault(Switched("xid"), "gpu", "gpu-xid-application", gpuhealth.XID_ERRORS, "31"),
 }
 CONTROLS: Mapping[str, Injection] = {
     # The tool without its load. Its --sleep will not do: 256 threads that spin on all CPUs for seconds.

@@ -164,10 +164,11 @@ def fill(folder: Path, off: Event) -> None:
 
 
 def xid(folder: Path, off: Event) -> None:
-    """Writes what NVIDIA's driver says of a GPU that fell off the bus, once a second, into a log like the kernel's."""
+    """Writes what NVIDIA's driver says of a program that touched wrong memory, once a second, into a log like the
+    kernel's."""
     with (folder / "kmsg").open("a", buffering=1) as log:
         while not off.is_set():
-            log.write("3,1,1,-;NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.\n")
+            log.write("3,1,1,-;NVRM: Xid (PCI:0000:01:00): 31, pid=1, name=python, MMU Fault.\n")
             off.wait(1.0)
 
 
