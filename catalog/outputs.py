@@ -89,6 +89,12 @@ COVERAGE = Output(
     _HOST,
     Unit.RATIO,
 )
+MAINTENANCE = Output(
+    "hostpulse_anomaly_maintenance",
+    _GAUGE,
+    "Whether somebody works on the host: no alarm is raised then, and nothing is learned.",
+    _HOST,
+)
 ONSET = Output(
     "hostpulse_anomaly_onset_timestamp_seconds",
     _GAUGE,
@@ -191,6 +197,9 @@ SAVE_DURATION = Output(
     "hostpulse_detector_save_duration_seconds", _HISTOGRAM, "Time to save one host.", (), Unit.SECONDS, _WORK_S
 )
 SAVE_ERRORS = Output("hostpulse_detector_save_errors_total", _COUNTER, "Saves that failed.")
+SILENCES_ERRORS = Output(
+    "hostpulse_detector_silences_errors_total", _COUNTER, "Times that Alertmanager's silences could not be read."
+)
 SINK_ERRORS = Output("hostpulse_detector_sink_errors_total", _COUNTER, "Verdicts that a sink failed on.", ("sink",))
 WRITTEN_SAMPLES = Output(
     "hostpulse_detector_remote_write_samples_total",

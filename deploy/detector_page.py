@@ -34,6 +34,7 @@ again.
 | `/metrics` | the newest verdict of each host as metrics, and how the detector itself is doing |
 | `/api/v1/verdicts` | the same verdicts as JSON, with the causes: what moved, what is typical, what it is now |
 | `/api/v1/incidents` | past episodes and what is likely behind them: `?instance=&from=&to=` |
+| `/api/v1/maintenance` | hosts that somebody works on: see [operating](operating.md#maintenance) |
 | `/-/healthy` | 200 while the loop goes round, else 503 with the reason |
 | `/-/ready` | 200 while a host can be judged or learned, else 503 with the reason |
 
@@ -70,8 +71,8 @@ Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds
 and variables.
 
 The file is read again when its contents change. A bad file changes nothing: the settings before it stay in force, the
-error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `log` and `view` are
-read at the start only.
+error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `maintenance` and
+`view` are read at the start only.
 """
 
 

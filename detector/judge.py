@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 from detector.calibration import Budget
@@ -33,6 +33,7 @@ class Judge:
     freeze_limit_s: float = 1800.0
     merge_s: float = MERGE_S
     smoothing: int = 1
+    maintained: bool = field(default=False, repr=False)  # somebody works on the host: nothing votes, nothing is learned
 
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"

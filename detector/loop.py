@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 
 from catalog import outputs
 from detector import schedule
@@ -17,6 +18,7 @@ from detector.background import Background
 from detector.clock import Clock
 from detector.frame import Frame
 from detector.keeper import Keeper
+from detector.maintenance.register import Register
 from detector.settings import Settings
 from detector.sink import Judged, Sink
 from detector.source import Host, Source, SourceError
@@ -49,6 +51,7 @@ class Loop:
         telemetry: Telemetry,
         clock: Clock,
         judging: Judging | None = None,
+        maintenance: Register | None = None,
     ) -> None:
         self._settings = settings
         self._source = source
@@ -56,6 +59,7 @@ class Loop:
         self._telemetry = telemetry
         self._clock = clock
         self._judging = judging or Judging()
+        self._maintenance = maintenance or Register()
         self._readers = Background("read", _READERS)
         self._trainer = Trainer(self._judging, telemetry, clock)
         self._keeper = Keeper(store, settings.state.interval_s, telemetry, clock)
@@ -238,12 +242,13 @@ class Loop:
             if count and (begun_s > deadline_s or self._stopped()):
                 return count
             part = _cut(frame, end_s - judge.lookback_s, end_s)
-            watch.state, verdict = self._judging.step(part, watch.state, end_s, judge)
+            judge_by = replace(judge, maintained=self._maintenance.covers(watch.host, end_s))
+            watch.state, verdict = self._judging.step(part, watch.state, end_s, judge_by)
             watch.next_number += 1
             self._telemetry.count(outputs.WINDOWS)
             self._telemetry.observe(outputs.STEP_DURATION, self._clock.elapsed_s() - begun_s)
             if watch.fit is not None:
-                watch.fit.since.append((part, end_s))
+                watch.fit.since.append((part, end_s, judge_by))
             lag_s = self._source.now_s(watch.host) - end_s
             if len(batch.ends_s) == 1:
                 self._telemetry.observe(outputs.END_TO_END, lag_s)

@@ -55,7 +55,7 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     if np.isnan(state.baseline_from_s):
         state = replace(state, baseline_from_s=end_s)
     if state.model is None:
-        if end_s - state.baseline_from_s >= judge_by.settling_s:
+        if end_s - state.baseline_from_s >= judge_by.settling_s and not judge_by.maintained:
             state = replace(state, training=state.training.add(end_s, x, window.names, judge_by.stride_s))
         return state, _verdict_without_score(state, end_s, judge_by)
     model = state.model
@@ -64,7 +64,8 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
     rating = rate(model, normalised[None, :])
     state = _remember(state, judgement, rating, end_s, judge_by)
     state = _episode(state, model, end_s, judge_by)
-    state = learn(state, end_s, x, window.names, judge_by)
+    if not judge_by.maintained:
+        state = learn(state, end_s, x, window.names, judge_by)
     return state, _verdict(state, model, judgement, rating, window, judge_by)
 
 
@@ -93,8 +94,9 @@ def _smoothed(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -
 
 
 def _remember(state: HostState, judgement: Judgement, rating: Rating, end_s: float, judge_by: Judge) -> HostState:
-    """With this window's score and deviations."""
-    scored = Scored(end_s, float(rating.scores[FUSED][0]), float(rating.fused[0]))
+    """With this window's score, which is a quiet vote in maintenance, and its deviations."""
+    quiet = judge_by.maintained
+    scored = Scored(end_s, *((NEVER, NEVER) if quiet else (float(rating.scores[FUSED][0]), float(rating.fused[0]))))
     size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
     return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-judge_by.sizes_kept :])
 
@@ -176,12 +178,13 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
             rebaselines=state.rebaselines,
             onset_s=episode.onset_s if episode.open else NEVER,
             fitted_s=state.fitted_s,
+            maintained=judge_by.maintained,
         )
     elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
     settling = judge_by.settling_s / judge_by.stride_s  # windows that are not learned, and take their time all the same
     learned = (state.training.rows + settling) / (judge_by.least_rows + settling)
     progress = min(1.0, elapsed_s / judge_by.baseline_s, learned)
-    return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress)
+    return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress, maintained=judge_by.maintained)
 
 
 def _verdict(

@@ -21,13 +21,16 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.web import Application, HTTPError, RequestHandler
 
+from detector.clock import SystemClock
 from detector.incidents.ask import AskError, asked_span
 from detector.incidents.store import IncidentStore
+from detector.maintenance.desk import Desk
+from detector.maintenance.register import FullError, Register
 
 _IDLE_S = 30.0
 _BODY_S = 5.0
 _HEADER_BYTES = 16 << 10
-_BODY_BYTES = 1 << 10
+_BODY_BYTES = 4 << 10
 _START_S = 10.0
 _STOP_S = 0.5
 
@@ -45,6 +48,7 @@ class Pages:
     readiness: Callable[[], str]
     about: Callable[[], Mapping[str, str]]
     incidents: IncidentStore = field(default_factory=IncidentStore)
+    maintenance: Desk = field(default_factory=lambda: Desk(Register(), "", SystemClock()))
 
 
 class _BoundedServer(HTTPServer):
@@ -115,6 +119,46 @@ class _Incidents(_Page):
         self.finish(orjson.dumps({"incidents": [incident.as_json() for incident in found]}))
 
 
+class _Maintenance(_Page):
+    def get(self) -> None:
+        self._answer(200, self.pages.maintenance.listed())
+
+    def post(self) -> None:
+        self._guard()
+        if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
+            raise HTTPError(415, reason="the body must be application/json")
+        try:
+            self._answer(201, self.pages.maintenance.begin(self.request.body))
+        except AskError as error:
+            raise HTTPError(400, reason=_one_line(error)) from None
+        except FullError as error:
+            raise HTTPError(409, reason=str(error)) from None
+
+    def delete(self) -> None:
+        self._guard()
+        asked = self.arguments(("id",))
+        if "id" not in asked:
+            raise HTTPError(400, reason="id: must be said")
+        if not self.pages.maintenance.end(asked["id"]):
+            raise HTTPError(404, reason="no such period of maintenance")
+        self.set_status(204)
+
+    def _guard(self) -> None:
+        status, reason = self.pages.maintenance.refusal(str(self.request.remote_ip), self.request.headers)
+        if status:
+            raise HTTPError(status, reason=reason)
+
+    def _answer(self, status: int, found: Mapping[str, Any]) -> None:
+        self.set_status(status)
+        self.set_header("Content-Type", "application/json")
+        self.finish(orjson.dumps(found))
+
+
+def _one_line(error: Exception) -> str:
+    """What fits into the first line of an answer."""
+    return " ".join(str(error).split()).encode("ascii", "replace").decode()
+
+
 class _Healthy(_Page):
     def get(self) -> None:
         self._answer(self.pages.health())
@@ -153,6 +197,7 @@ PATHS: Mapping[str, type[_Page]] = {
     "/metrics": _Metrics,
     "/api/v1/verdicts": _Verdicts,
     "/api/v1/incidents": _Incidents,
+    "/api/v1/maintenance": _Maintenance,
     "/-/healthy": _Healthy,
     "/-/ready": _Ready,
 }

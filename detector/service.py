@@ -20,6 +20,9 @@ from detector.detectors.registry import registered
 from detector.incidents.store import IncidentStore
 from detector.judge import Judge
 from detector.loop import Loop
+from detector.maintenance.desk import Desk
+from detector.maintenance.register import Register
+from detector.maintenance.silences import Silences
 from detector.options import Options
 from detector.server import Pages, WebServer
 from detector.settings import AUTOMATIC, Settings
@@ -117,7 +120,11 @@ class Service:
             raise StartError(f"web.listen_address: cannot listen on {settings.web.listen_address}: {reason}") from None
         source = build_source(settings, clock)
         self._sinks = self._build_sinks(source)
-        self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock)
+        self._maintenance = Register(state_directory(settings, environment) if store else None)
+        self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock, maintenance=self._maintenance)
+        if settings.maintenance.alertmanager:
+            look = settings.maintenance.alertmanager, settings.maintenance.interval_s
+            Silences(*look, self._maintenance, self._telemetry, clock).start()
         self._telemetry.set(outputs.ADDRESS_INFO, 1, settings.web.external_url or self.server.url)
         self._note_reload(good=True)
         self.server.start(self._pages())
@@ -157,6 +164,7 @@ class Service:
             readiness=self.loop.unready,
             about=self._about,
             incidents=self._incidents,
+            maintenance=Desk(self._maintenance, self._settings.maintenance.token, self._clock),
         )
 
     def _health(self) -> str:
@@ -194,8 +202,8 @@ class Service:
             self._note_reload(good=False)
             return
         logs.set_up(settings.log.level, settings.log.format)
-        if (settings.web, getattr(settings, "view", "")) != (self._settings.web, getattr(self._settings, "view", "")):
-            _LOG.warning("changes of web and view count from the next start on")
+        if _at_start_only(settings) != _at_start_only(self._settings):
+            _LOG.warning("changes of web, maintenance and view count from the next start on")
         self._settings = settings
         self.loop.reconfigure(settings, build_source(settings, self._clock), store)
         self._note_reload(good=True)
@@ -208,3 +216,8 @@ class Service:
             self._telemetry.set(outputs.RELOAD_TIME, self._clock.wall_s())
             for severity, budget in self._settings.alarms_per_host_day:
                 self._telemetry.set(outputs.BUDGET, budget, severity)
+
+
+def _at_start_only(settings: Settings) -> tuple[object, ...]:
+    """Settings that a running program does not take over."""
+    return settings.web, settings.maintenance, getattr(settings, "view", "")

@@ -131,6 +131,21 @@ class Web(Section):
     max_connections: int = Field(default=64, ge=1, le=10000, description="Connections that may be open at once.")
 
 
+class Maintenance(Section):
+    """When somebody works on a host: no alarm is raised then, and nothing is learned. Read at the start only."""
+
+    alertmanager: OptionalUrl = Field(
+        default="", description="Alertmanager whose silences of whole hosts count as maintenance; empty for none."
+    )
+    interval_s: Duration = Field(default=10.0, ge=1, le=3600, description="Time between looks at its silences.")
+    token: str = Field(
+        default="",
+        repr=False,
+        description="What a request that changes `/api/v1/maintenance` must carry as `Authorization: Bearer`. Empty: "
+        "only requests from this machine may.",
+    )
+
+
 class Log(Section):
     """What is said on standard error."""
 
@@ -181,6 +196,7 @@ class Settings(Section):
     state: State = State()
     incidents: Incidents = Incidents()
     web: Web = Web()
+    maintenance: Maintenance = Maintenance()
     log: Log = Log()
 
 

@@ -80,3 +80,4 @@ class Verdict:
     onset_s: float = float("nan")  # of the open episode
     deviations: Deviations | None = field(default=None, compare=False, repr=False)  # None without a model or data
     fitted_s: float = float("nan")  # up to when the model has learned
+    maintained: bool = False  # somebody works on the host: no alarm is raised, nothing is learned

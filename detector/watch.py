@@ -42,7 +42,7 @@ class Fit:
 
     future: Future[tuple[HostState, float]]
     """The state with its new model, and how many seconds the fit took."""
-    since: list[tuple[Frame, float]] = field(default_factory=list)
+    since: list[tuple[Frame, float, Judge]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

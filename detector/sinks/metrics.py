@@ -100,6 +100,7 @@ def values(judged: Judged) -> Mapping[Output, Values]:
         outputs.WINDOW: [((), judged.window_s)],
         outputs.STRIDE: [((), judged.stride_s)],
         outputs.WINDOW_LAG: [((), judged.lag_s)],
+        outputs.MAINTENANCE: [((), float(verdict.maintained))],
     }
     if verdict.phase is Phase.LEARNING:
         return always
@@ -157,6 +158,7 @@ def as_json(judged: Judged) -> dict[str, Any]:
         "rebaselines": verdict.rebaselines,
         "onset_s": _finite(verdict.onset_s),
         "fitted_s": _finite(verdict.fitted_s),
+        "maintained": verdict.maintained,
     }
 
 

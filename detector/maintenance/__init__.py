@@ -1,0 +1,1 @@
+"""Times in which somebody works on a host, said by people or by Alertmanager's silences."""

@@ -1,0 +1,102 @@
+"""Which periods of maintenance there are: those set by people, kept in a file, and those read from elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+
+from detector.maintenance.period import Matcher, Period
+from detector.source import Host
+
+KEPT_AFTER_S = 3600.0  # windows may be judged late, when a source was down
+MOST_PERIODS = 1000
+FILE = "maintenance.json"
+
+_LOG = logging.getLogger(__name__)
+
+
+class FullError(Exception):
+    """There are as many periods as may be."""
+
+
+class Register:
+    """Safe to use from any thread. Without a folder nothing outlasts the program."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._file = directory / FILE if directory else None
+        self._said: dict[str, Period] = _load(self._file)
+        self._read: tuple[Period, ...] = ()
+
+    def covers(self, host: Host, at_s: float) -> bool:
+        """Whether somebody works on the host at that time, seconds since the epoch."""
+        said, read = self._said, self._read  # both are replaced, never changed
+        return any(period.covers(host, at_s) for period in (*said.values(), *read))
+
+    def periods(self, now_s: float) -> Sequence[tuple[str, Period]]:
+        """Those that are not over, each with who said so: ``api`` or ``alertmanager``."""
+        said = [("api", period) for period in self._said.values()]
+        read = [("alertmanager", period) for period in self._read]
+        return [(source, period) for source, period in (*said, *read) if period.end_s > now_s]
+
+    def add(self, period: Period, now_s: float) -> Period:
+        """Keep a period, under an id of its own.
+
+        Raises:
+            FullError: there are too many.
+        """
+        named = replace(period, id=uuid.uuid4().hex)
+        with self._lock:
+            kept = {one.id: one for one in self._said.values() if one.end_s > now_s - KEPT_AFTER_S}
+            if len(kept) >= MOST_PERIODS:
+                raise FullError(f"there are {MOST_PERIODS} periods of maintenance already")
+            self._keep({**kept, named.id: named})
+        return named
+
+    def end(self, period_id: str, now_s: float) -> bool:
+        """End a period now; False where there is none of that id that is not over."""
+        with self._lock:
+            period = self._said.get(period_id)
+            if period is None or period.end_s <= now_s:
+                return False
+            self._keep({**self._said, period_id: replace(period, end_s=max(now_s, period.start_s))})
+        return True
+
+    def read(self, periods: Iterable[Period], now_s: float) -> None:
+        """Take these as what is known from elsewhere; those that are missing now are over."""
+        fresh = {period.id: period for period in periods}
+        gone = [replace(one, end_s=min(one.end_s, now_s)) for one in self._read if one.id not in fresh]
+        self._read = (*fresh.values(), *(one for one in gone if one.end_s > now_s - KEPT_AFTER_S))
+
+    def _keep(self, said: dict[str, Period]) -> None:
+        self._said = said
+        if self._file is None:
+            return
+        fresh = self._file.with_suffix(".new")
+        try:
+            fresh.write_bytes(orjson.dumps(list(said.values())))
+            fresh.replace(self._file)
+        except OSError as error:
+            _LOG.warning("%s cannot be written, a restart forgets what it says: %s", self._file, error)
+
+
+def _load(file: Path | None) -> dict[str, Period]:
+    """What was kept; nothing where the file is not there or damaged."""
+    if file is None or not file.is_file():
+        return {}
+    try:
+        kept = [_period(**fields) for fields in orjson.loads(file.read_bytes())]
+    except (OSError, ValueError, TypeError) as error:
+        _LOG.warning("%s cannot be read, no maintenance is remembered: %s", file, error)
+        return {}
+    return {period.id: period for period in kept}
+
+
+def _period(matchers: Iterable[dict[str, str]], **fields: str) -> Period:
+    return Period(matchers=tuple(Matcher(**matcher) for matcher in matchers), **fields)  # type: ignore[arg-type]
