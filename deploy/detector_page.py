@@ -61,6 +61,17 @@ scores apart. Do not scrape what is written.
 
 `replay --from=PATH` judges a [recording](recording.md) instead of a source, saves nothing, and prints what it found.
 
+`backtest --from=TIME --to=TIME [--instance=NAME]` judges what the store (`source.prometheus`) holds of that stretch, or
+with `--recording=PATH` what a file or folder does. Hosts are those that were there then. What a baseline takes is read
+from before `--from`; only what is judged after it is told. A time is `2027-01-15T08:00:00Z`, seconds since the epoch,
+`now` or `now-6h`. Each host's episodes are printed (`--json`: one line of JSON for each host), and `--out=FILE` writes
+the scores: `.csv` and `.parquet` with a row for each window, `.om` for Prometheus, which takes it as blocks:
+
+```
+hostpulse-detector backtest --from=now-24h --source.prometheus.url=http://127.0.0.1:9090 --out=scores.om
+promtool tsdb create-blocks-from openmetrics scores.om /path/to/the/data
+```
+
 `export-rules --keep` prints `metric_relabel_configs` for the scrape job of the exporters: they keep the families that
 the saved models of all hosts (`state.directory`) use, after pruning, with those that say who is there and when it was
 sampled, and whatever the detector publishes. Scores stay the same. What is no longer stored cannot be learned again:

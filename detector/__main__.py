@@ -8,8 +8,11 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -18,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from detector import described, logs
+from detector.backtest import Stretch, backtest, parse_time, recorded, stored
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
 from detector.diagnosis.explain import UnknownSignatureError, explain
@@ -28,7 +32,8 @@ from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
 from detector.options import ALARM, FAILED, GOOD, USAGE, Options, parse
 from detector.recording import RecordingError, open_recording
-from detector.replay import ReplayError, replay
+from detector.replay import Findings, ReplayError, replay
+from detector.scores import ScoreError
 from detector.service import Service, StartError, build_source, state_directory
 from detector.settings import Settings
 from detector.single import GaveUpError, judge_once
@@ -57,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, signal.SIG_DFL)
     try:
         code = _COMMANDS[options.command](options, settings, clock)
-    except (StartError, GaveUpError, RecordingError, ReplayError, ExportError, SourceError) as error:
+    except (StartError, GaveUpError, RecordingError, ReplayError, ExportError, SourceError, ScoreError) as error:
         code = _complain(str(error), FAILED)
     return _leave(code)
 
@@ -108,18 +113,48 @@ def _discover(options: Options, settings: Settings, clock: SystemClock) -> int:
 
 
 def _replay(options: Options, settings: Settings, clock: SystemClock) -> int:
+    with _bar(clock) as progress:
+        recording = open_recording(options.recording, options.instance)
+        found = replay(recording, settings, partial(progress, recording.name))
+    _print_findings(found, options)
+    return GOOD
+
+
+def _backtest(options: Options, settings: Settings, clock: SystemClock) -> int:
+    try:
+        from_s, to_s = (parse_time(text, clock.wall_s()) for text in (options.from_time, options.to_time))
+    except ValueError as error:
+        return _complain(f"--from, --to: {error}", USAGE)
+    if not from_s < to_s:
+        return _complain("--from must be before --to", USAGE)
+    stretch = Stretch(from_s, to_s, options.instance)
+    if options.recording != Path():
+        pasts = recorded(options.recording, stretch)
+    else:
+        pasts = stored(build_source(settings, clock), settings, stretch)
+    with _bar(clock) as progress:
+        for found in backtest(pasts, settings, stretch, options.out, progress):
+            _print_findings(found, options)
+    return GOOD
+
+
+def _print_findings(found: Findings, options: Options) -> None:
+    print(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found), end="")
+
+
+@contextmanager
+def _bar(clock: SystemClock) -> Iterator[Callable[[str, float], bool]]:
+    """A bar on a terminal: told whose past is judged and how much of it is done, says whether to stop."""
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     screen = Console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        task = bar.add_task("replaying", total=1.0)
+        task = bar.add_task("", total=1.0)
 
-        def progress(done: float) -> bool:
-            bar.update(task, completed=done)
+        def progress(name: str, done: float) -> bool:
+            bar.update(task, completed=done, description=f"replaying {name}")
             return clock.wait(0.0)
 
-        found = replay(open_recording(options.recording, options.instance), settings, progress)
-    print(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found), end="")
-    return GOOD
+        yield progress
 
 
 def _export_rules(_: Options, settings: Settings, __: SystemClock) -> int:
@@ -132,9 +167,15 @@ _COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
     "once": _once,
     "discover": _discover,
     "replay": _replay,
+    "backtest": _backtest,
     "export-rules": _export_rules,
 }
-_BY_THE_CLOCK = ("run", "once", "replay")  # these end when the clock says so; others would not hear a signal
+_BY_THE_CLOCK = (
+    "run",
+    "once",
+    "replay",
+    "backtest",
+)  # these end when the clock says so; others would not hear a signal
 
 
 def _complain(message: str, code: int) -> int:

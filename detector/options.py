@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +31,7 @@ COMMANDS = {
     "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
     "discover": "Say which hosts the source has, who tells what of them and what nobody tells, and end.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
+    "backtest": "Judge a stretch of the past that a store or a file holds, print the episodes, and end.",
     "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
     "explain": "Print what a cause looks like, what to check and what to change; without a name, list all causes.",
     _VERSION: "Print the version and end.",
@@ -43,6 +44,7 @@ class Options:
 
     ``recording`` is what ``replay`` is to read, ``instance`` the host in it, ``as_json`` whether to tell it in JSON.
     ``signature`` is what ``explain`` is to explain, "" for a list of all.
+    ``backtest`` judges from ``from_time`` to ``to_time`` and writes scores to ``out``.
     """
 
     command: str
@@ -52,6 +54,14 @@ class Options:
     as_json: bool = False
     instance: str = ""
     signature: str = ""
+    from_time: str = ""
+    to_time: str = ""
+    out: Sequence[Path] = ()
+
+
+def _own_flags() -> list[str]:
+    """What only some commands take."""
+    return [field.name for field in fields(Options) if field.default is not MISSING]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -84,7 +94,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     given = vars(known)
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
-    own = {name: given.pop(name) for name in ("recording", "as_json", "instance", "signature") if name in given}
+    own = {name: given.pop(name) for name in _own_flags() if name in given}
     given.pop("keep", None)
     chosen = {name: ",".join(texts) for name, texts in given.items() if texts is not None}
     return Options(command_name, Path(file) if file else None, chosen, **own)
@@ -105,12 +115,38 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "explain":
         parser.add_argument("signature", nargs="?", default="", metavar="SIGNATURE", help="Which one.")
+    if name == "backtest":
+        _add_backtest_flags(parser)
     if name == "discover":
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "export-rules":
         parser.add_argument(
             "--keep", action="store_true", required=True, help="Keep the families that the saved models use."
         )
+
+
+def _add_backtest_flags(parser: argparse.ArgumentParser) -> None:
+    times = "2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
+    parser.add_argument("--from", dest="from_time", required=True, metavar="TIME", help=f"Since when: {times}.")
+    parser.add_argument("--to", dest="to_time", default="now", metavar="TIME", help="Until when. Default: now.")
+    parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
+    parser.add_argument(
+        "--recording",
+        type=Path,
+        default=Path(),
+        metavar="PATH",
+        help=f"Read this instead of the source: {recording.allowed()}.",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Write the scores: *.om (OpenMetrics, for promtool tsdb create-blocks-from openmetrics), *.csv or "
+        "*.parquet. May be given several times.",
+    )
+    parser.add_argument("--json", dest="as_json", action="store_true", help="Print a line of JSON for each host.")
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

@@ -1,29 +1,33 @@
-"""Judges a recording window by window, as a running detector would have, and gathers the episodes."""
+"""Judges the past of a host window by window, as a running detector would have, and gathers the episodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from detector import learning, pipeline, schedule
 from detector.buffer import Buffer
+from detector.features import Features
 from detector.frame import Frame
 from detector.judge import Judge
 from detector.recording import Recording, Rows
 from detector.settings import Settings
+from detector.sink import Judged
+from detector.source import Host
 from detector.state import HostState
 from detector.verdict import Cause, Verdict
-from detector.watch import judge_for
+from detector.watch import MOST_WINDOWS, judge_for
 
 _SPARE_S = 1.0
 MOST_CAUSES = 3
 
 
 class ReplayError(Exception):
-    """Nothing can be said of a recording; the message says why."""
+    """Nothing can be said of a past; the message says why."""
 
 
 @dataclass(slots=True)
@@ -73,6 +77,16 @@ class Findings:
         last.peak = max(last.peak, verdict.score if not math.isnan(verdict.score) else 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is there of a host's past. ``frame`` gives the samples in (start, end]; who asks goes forward in time."""
+
+    host: Host
+    interval_s: float
+    span_s: tuple[float, float]
+    frame: Callable[[float, float], Frame]
+
+
 class Feed:
     """The lanes of a recording in step: what lies up to a time is in memory, and what is no longer asked for is not."""
 
@@ -102,42 +116,73 @@ class Feed:
 
 
 def replay(recording: Recording, settings: Settings, progress: Callable[[float], bool]) -> Findings:
-    """Judge all windows. ``progress`` is told how much is done, 0 to 1, and says whether to stop.
+    """Judge all windows of a recording, see ``judge_past``. Raises RecordingError where a file is damaged."""
+    return judge_past(past_of(recording), settings, progress)
+
+
+def past_of(recording: Recording) -> Past:
+    """The past that was recorded, to be read once."""
+    host = Host(recording.name, recording.job)
+    return Past(host, recording.interval_s, recording.span_s, Feed(recording).frame)
+
+
+def judge_past(
+    past: Past,
+    settings: Settings,
+    progress: Callable[[float], bool],
+    from_s: float = -math.inf,
+    tell: Callable[[Judged], None] = lambda _: None,
+) -> Findings:
+    """Judge all windows; those that end after ``from_s`` count, and ``tell`` is told of them.
+
+    ``progress`` is told how much is done, 0 to 1, and says whether to stop.
 
     Raises:
-        ReplayError: too little was recorded to judge any of it, or it was stopped.
-        RecordingError: a file is damaged.
+        ReplayError: too little is there to judge any of it, or it was stopped.
     """
     threadpool_limits(1)  # on matrices of this size more threads only wait for each other
-    judge = judge_for(settings, recording.interval_s)
-    _check_length(recording, judge)
-    findings = Findings(recording.name, recording.span_s, judge.window_s, judge.stride_s)
-    feed, state = Feed(recording), HostState.new(recording.name)
-    first = schedule.first_number(recording.span_s[0], judge.window_s, judge.stride_s)
-    last = schedule.last_number(recording.span_s[1], judge.stride_s)
-    for number in range(first, last + 1):
-        if progress((number - first) / (last - first + 1)):
-            raise ReplayError(f"stopped after {findings.windows} of {last - first + 1} windows")
-        state, verdict = _step(feed, state, number * judge.stride_s, judge)
-        findings.add(verdict)
+    judge = judge_for(settings, past.interval_s)
+    _check_length(past, judge)
+    span_s = max(past.span_s[0], from_s), past.span_s[1]
+    findings = Findings(past.host.instance, span_s, judge.window_s, judge.stride_s)
+    first = schedule.first_number(past.span_s[0], judge.window_s, judge.stride_s)
+    last = schedule.last_number(past.span_s[1], judge.stride_s)
+    verdicts = _walk(past, judge, range(first, last + 1))
+    for done in range(last - first + 1):
+        if progress(done / (last - first + 1)):
+            raise ReplayError(f"stopped after {done} of {last - first + 1} windows")
+        verdict, frame = next(verdicts)
+        if verdict.end_s > from_s:
+            findings.add(verdict)
+            tell(Judged(past.host, verdict, frame, judge.window_s, judge.stride_s, 0.0, verdict.end_s))
     if not findings.judged:
-        raise ReplayError(f"{recording.name}: nothing could be judged: too few of its windows have samples")
+        raise ReplayError(f"{past.host.instance}: nothing could be judged: too few of its windows have samples")
     return findings
 
 
-def _check_length(recording: Recording, judge: Judge) -> None:
-    """ReplayError where a recording ends before anything can have been learned."""
-    span_s = recording.span_s[1] - recording.span_s[0]
+def _check_length(past: Past, judge: Judge) -> None:
+    """ReplayError where a past ends before anything can have been learned."""
+    span_s = past.span_s[1] - past.span_s[0]
     if span_s <= judge.baseline_s:
         raise ReplayError(
-            f"{recording.name}: nothing can be judged: it holds {span_s:.0f} s, and {judge.baseline_s:g} s "
+            f"{past.host.instance}: nothing can be judged: it holds {span_s:.0f} s, and {judge.baseline_s:g} s "
             "(--baseline.duration) are needed to learn what is usual"
         )
 
 
-def _step(feed: Feed, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
-    """One window, and the fit that is due after it; the host that was recorded was not disturbed by that."""
-    state, verdict = pipeline.step(feed.frame(end_s - judge.lookback_s, end_s), state, end_s, judge)
-    if learning.due(state, end_s, judge):
-        state = learning.fit(state, judge)
-    return state, verdict
+def _walk(past: Past, judge: Judge, numbers: range) -> Iterator[tuple[Verdict, Frame]]:
+    """The verdicts on windows by number, each fit at once: nobody who judges the past disturbs it.
+
+    Frames and features are made for many windows at a time, which is most of the work.
+    """
+    state = HostState.new(past.host.instance)
+    for at in range(numbers.start, numbers.stop, MOST_WINDOWS):
+        ends_s = np.arange(at, min(at + MOST_WINDOWS, numbers.stop), dtype=np.float64) * judge.stride_s
+        frame = past.frame(float(ends_s[0]) - judge.lookback_s, float(ends_s[-1]))
+        table = pipeline.features_at(frame, ends_s, judge)
+        for row in range(len(ends_s)):
+            window = Features(table.end_s[row : row + 1], table.x[row : row + 1], table.features)
+            state, verdict = pipeline.judge_window(window, state, judge)
+            if learning.due(state, verdict.end_s, judge):
+                state = learning.fit(state, judge)
+            yield verdict, frame

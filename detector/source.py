@@ -100,6 +100,11 @@ class Source(ABC):
         """Which exporters tell of a host, as of the last read; the most trusted first. None where nobody knows."""
         return ()
 
+    def past_hosts(self, start_s: float, end_s: float) -> Sequence[Host]:  # noqa: ARG002 - what the past is
+        """Who can be read between two times of the past. Of sources that keep one; afterwards it is read, not the
+        present."""
+        raise SourceError(f"{self.address} keeps no past: the source prometheus does, and so do recordings")
+
     def close(self) -> None:  # noqa: B027 - optional to override
         """Give back connections."""
 

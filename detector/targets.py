@@ -35,13 +35,18 @@ class Target:
         return equal(job=self.job, instance=self.instance)
 
 
-def question(jobs: Sequence[str], host_label: str) -> str:
-    """The query that all targets answer with the time of their newest sample; ``jobs`` are all where empty."""
+def question(jobs: Sequence[str], host_label: str, back_s: int = 0) -> str:
+    """The query that all targets answer with the time of their newest sample; ``jobs`` are all where empty.
+
+    With ``back_s`` those answer that had a sample so long ago or later, with the time that is asked for.
+    """
     chosen = equal(job=jobs[0]) if len(jobs) == 1 else [matching("job", one_of(jobs))] if jobs else []
     labels = ", ".join(dict.fromkeys(("job", "instance", *([host_label] if host_label else []))))
     selector = "{" + ",".join(chosen) + "}" if chosen else ""
+    before, after = ("last_over_time(", f"[{back_s}s])") if back_s else ("", "")
     parts = (
-        f'label_replace(max by ({labels}) (timestamp({one.marker}{selector})), "{_KIND}", "{one.name}", "", "")'
+        f"label_replace(max by ({labels}) (timestamp({before}{one.marker}{selector}{after})), "
+        f'"{_KIND}", "{one.name}", "", "")'
         for one in EXPORTERS
     )
     return " or ".join(parts)

@@ -11,7 +11,7 @@ first one tells; the rest joins in under the catalog's names.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -99,7 +99,22 @@ class PrometheusSource(Source):
     def hosts(self) -> Sequence[Host]:
         """See ``Source``: whoever has a recent sample of what every exporter has."""
         label = self._settings.host_label
-        newest_s = answered(self._api.instant(question(self._settings.job, label)), label)
+        return self._follow(answered(self._api.instant(question(self._settings.job, label)), label))
+
+    def past_hosts(self, start_s: float, end_s: float) -> Sequence[Host]:
+        """See ``Source``: whoever has a sample then of what every exporter has."""
+        label = self._settings.host_label
+        asked = question(self._settings.job, label, math.ceil(end_s - start_s))
+        hosts = self._follow(answered(self._api.instant(asked, time=f"{end_s:.3f}"), label))
+        every = [scrapes for record in self._records.values() for scrapes in record.scrapes.values()]
+        for back_s in (min(end_s - start_s, self._horizon_s), end_s - start_s):  # of who left early nothing is recent
+            for scrapes in every:
+                if math.isnan(scrapes.interval_s):
+                    self._measure(scrapes, back_s, time=f"{end_s:.3f}")
+        return hosts
+
+    def _follow(self, newest_s: Mapping[Target, float]) -> Sequence[Host]:
+        """Take over who is there."""
         found = by_host(newest_s)
         for gone in self._records.keys() - found.keys():
             del self._records[gone]
@@ -114,7 +129,7 @@ class PrometheusSource(Source):
         """See ``Source``; as of the last call of ``hosts``."""
         main = self._record(host).main
         if math.isnan(main.interval_s):
-            self._measure(main)
+            self._measure(main, self._horizon_s)
             if math.isnan(main.interval_s):
                 return math.nan
         # A time is complete once the next scrape's samples must lie behind it.
@@ -140,7 +155,7 @@ class PrometheusSource(Source):
         told: set[str] = set()
         for scrapes in record.scrapes.values():
             if math.isnan(scrapes.interval_s):
-                self._measure(scrapes)
+                self._measure(scrapes, self._horizon_s)
             span_s = scrapes.missing(start_s, end_s, self._settings.latency_offset_s)
             if span_s is not None:
                 found = self._table(scrapes, *span_s)
@@ -174,10 +189,10 @@ class PrometheusSource(Source):
         except KeyError:
             raise SourceError(f"{self.address} has no recent samples of {host.instance}") from None
 
-    def _measure(self, scrapes: Scrapes) -> None:
+    def _measure(self, scrapes: Scrapes, back_s: float, **parameters: str) -> None:
         """How often a target is scraped, and since when."""
         selector = _selector(scrapes.target, [f'__name__="{scrapes.target.exporter.marker}"'])
-        entries = self._api.instant(f"{selector}[{math.ceil(self._horizon_s)}s]")
+        entries = self._api.instant(f"{selector}[{math.ceil(back_s)}s]", **parameters)
         scrapes.measure([[float(time_s) for time_s, _ in entry["values"]] for entry in entries])
 
     def _table(self, scrapes: Scrapes, start_s: float, end_s: float) -> Table:

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog import FAMILIES
 from catalog.families import cpu, storage
 from catalog.families.exporter import BUILD_INFO, SAMPLE_TIMESTAMP_SECONDS
-from catalog.family import Family
 from detector.recording import RecordingError, open_recording, open_recordings
 from detector.replay import Feed, replay
 from detector.settings import TABLE
 from tests.detector.synthetic import START_S, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE
+from tests.dumps import as_openmetrics, make_blocks, with_labels
 from tests.servers import binary
 
 FAST, SLOW = cpu.SECONDS(0, "user"), storage.FILESYSTEM_AVAIL_BYTES("/", "vda", "ext4")
@@ -25,13 +24,6 @@ FAST, SLOW = cpu.SECONDS(0, "user"), storage.FILESYSTEM_AVAIL_BYTES("/", "vda", 
 def write(path: Path, *lines: str) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
-
-
-def with_labels(series: object, **labels: str) -> str:
-    """The series with labels that a scrape adds."""
-    name, _, rest = str(series).partition("{")
-    added = ",".join(f'{label}="{value}"' for label, value in labels.items())
-    return f"{name}{{{added}{',' + rest if rest else '}'}"
 
 
 def openmetrics(path: Path) -> Path:
@@ -119,24 +111,10 @@ def test_what_is_wrong_in_a_dump_is_told_with_its_line(lines: list[str], said: s
         open_recording(write(tmp_path / "dump", *lines))
 
 
-def _blocks(folder: Path, text: Path) -> None:
-    command: list[str | Path] = [binary("promtool"), "tsdb", "create-blocks-from", "openmetrics", text, folder]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-
-
 def test_dump_of_a_real_tsdb_is_judged_like_what_went_into_it(tmp_path: Path) -> None:
     frame = synthetic_frame(330.0, fault_of("storage", 260.0, 290.0), interval_s=1.0)
-    families: dict[Family, list[str]] = {}
-    for place, series in enumerate(frame.columns):
-        lines = families.setdefault(FAMILIES[series.name], [])
-        name = with_labels(series, instance="h:1", job="j")
-        samples = zip(frame.times_s, frame.values[:, place], strict=True)
-        lines += [f"{name} {float(value)!r} {time_s:.3f}" for time_s, value in samples]
-    kinds = {family: f"# TYPE {family.name.removesuffix('_total')} {family.kind}" for family in families}
-    text = write(
-        tmp_path / "in.om", *(line for one, lines in families.items() for line in (kinds[one], *lines)), "# EOF"
-    )
-    _blocks(tmp_path / "data", text)
+    text = as_openmetrics([frame], tmp_path / "in.om")
+    make_blocks(text, tmp_path / "data")
     (tmp_path / "data" / "wal").mkdir()  # promtool wants one
     dump = tmp_path / "dump"
     with dump.open("wb") as stream:

@@ -1,0 +1,113 @@
+"""``backtest``: judges what a store or a file holds of a stretch of the past, and writes the scores where wanted."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from detector import schedule
+from detector.recording import open_recordings
+from detector.replay import Findings, Past, ReplayError, judge_past, past_of
+from detector.scores import score_file
+from detector.section import parse_duration
+from detector.settings import Settings
+from detector.sink import Judged
+from detector.source import Source
+from detector.watch import judge_for
+
+_NOW = re.compile(r"now(?:-(.+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From when to when, seconds since the epoch, and of which host; "" for all."""
+
+    from_s: float
+    to_s: float
+    instance: str = ""
+
+
+def parse_time(text: str, now_s: float) -> float:
+    """Seconds since the epoch of a time of RFC 3339, of a number of seconds, of ``now`` or ``now-6h``.
+
+    >>> parse_time("2027-01-15T08:00:00Z", 0.0), parse_time("now-90m", 6000.0), parse_time("12.5", 0.0)
+    (1800000000.0, 600.0, 12.5)
+
+    Raises ValueError that says what is allowed.
+    """
+    try:
+        if match := _NOW.fullmatch(text):
+            return now_s - (parse_duration(match[1]) if match[1] else 0.0)
+        if re.fullmatch(r"\d+(\.\d+)?", text):
+            return float(text)
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no time: it may be 2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
+        ) from None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def backtest(
+    pasts: Iterable[Past],
+    settings: Settings,
+    stretch: Stretch,
+    out: Sequence[Path],
+    progress: Callable[[str, float], bool],
+) -> Iterator[Findings]:
+    """What is found of each host, host after host. What lies before the stretch is learned from and not told.
+
+    ``out`` are files for the scores; ``progress`` is told of whom how much is done, and says whether to stop.
+
+    Raises:
+        ReplayError: nothing can be said of any host. ScoreError: a file cannot be written.
+        SourceError, RecordingError: it cannot be read.
+    """
+    files = [score_file(path) for path in out]
+
+    def tell(judged: Judged) -> None:
+        if not math.isnan(judged.verdict.score):
+            for file in files:
+                file.add(judged)
+
+    with ExitStack() as stack:
+        for file in files:
+            stack.callback(file.close)
+        reasons = []
+        count = 0
+        for past in pasts:
+            name = past.host.instance
+            try:
+                yield judge_past(past, settings, partial(progress, name), stretch.from_s, tell)
+                count += 1
+            except ReplayError as error:
+                if progress(name, 1.0):
+                    raise
+                reasons.append(str(error))
+        if not count:
+            raise ReplayError("\n".join(reasons) or "nobody was there at that time")
+
+
+def recorded(path: Path, stretch: Stretch) -> Iterator[Past]:
+    """The pasts of the hosts in a file or folder, up to the end of the stretch."""
+    for recording in open_recordings(path):
+        if stretch.instance in ("", recording.name):
+            past = past_of(recording)
+            end_s = min(past.span_s[1], stretch.to_s)
+            yield Past(past.host, past.interval_s, (past.span_s[0], end_s), past.frame)
+
+
+def stored(source: Source, settings: Settings, stretch: Stretch) -> Iterator[Past]:
+    """The pasts of the hosts that a source knew in the stretch, each from a baseline before it."""
+    for host in source.past_hosts(stretch.from_s, stretch.to_s):
+        interval_s = source.interval_s(host)
+        if stretch.instance in ("", host.instance) and not math.isnan(interval_s):
+            judge = judge_for(settings, interval_s)
+            begin_s = stretch.from_s - schedule.horizon_s(judge.baseline_s, judge.window_s)
+            yield Past(host, interval_s, (begin_s, stretch.to_s), partial(source.read, host))

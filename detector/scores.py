@@ -1,0 +1,169 @@
+"""Writes scores of a past to a file: OpenMetrics for ``promtool tsdb create-blocks-from openmetrics``, CSV or Parquet.
+
+https://prometheus.io/docs/prometheus/latest/storage/#backfilling-from-openmetrics-format. CSV and Parquet have a row
+for each window with a score.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from catalog import outputs, recording
+from catalog.outputs import Output
+from catalog.series import Series
+from catalog.signal import JUDGED_SUBSYSTEMS
+from detector.detectors.registry import registered
+from detector.sink import Judged
+from detector.sinks.metrics import values
+
+_OF_THE_PAST = (
+    outputs.SCORE,
+    outputs.SUBSYSTEM_SHARE,
+    outputs.ACTIVE,
+    outputs.PAGE,
+    outputs.PROVISIONAL,
+    outputs.AGREEMENT,
+    outputs.COVERAGE,
+    outputs.FROZEN,
+)
+"""What is true of a window whenever it was judged: not how late it was judged, nor how many there were before."""
+
+
+class ScoreError(Exception):
+    """Scores cannot be written; the message names the file and what is allowed."""
+
+
+class ScoreFile(ABC):
+    """Scores are added window by window, host after host; ``close`` writes what is left."""
+
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @abstractmethod
+    def add(self, judged: Judged) -> None:
+        """One window."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish the file. Raises OSError."""
+
+
+class OpenMetrics(ScoreFile):
+    """All series of a family stand together, as the format wants it: they are kept until the end."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".om", ".openmetrics")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._kept: dict[Output, dict[Series, tuple[array[float], array[float]]]] = {one: {} for one in _OF_THE_PAST}
+
+    def add(self, judged: Judged) -> None:
+        """See ``ScoreFile``."""
+        found = values(judged)
+        for output in _OF_THE_PAST:
+            for labels, value in found.get(output, ()):
+                if not math.isnan(value):
+                    pairs = zip(output.labels, (judged.host.instance, judged.host.job, *labels), strict=True)
+                    series = Series(output.name, tuple(pair for pair in pairs if pair[1]))
+                    times_s, kept = self._kept[output].setdefault(series, (array("d"), array("d")))
+                    times_s.append(judged.verdict.end_s)
+                    kept.append(value)
+
+    def close(self) -> None:
+        """See ``ScoreFile``."""
+        with self._path.open("w", encoding="utf-8") as stream:
+            stream.writelines(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for output, series in self._kept.items():
+            if series:
+                yield f"# HELP {output.name} {output.help}\n# TYPE {output.name} {output.kind}\n"
+            for one, (times_s, kept) in series.items():
+                yield from (f"{one} {value!r} {time_s:.3f}\n" for time_s, value in zip(times_s, kept, strict=True))
+        yield "# EOF\n"
+
+
+class Csv(ScoreFile):
+    """Rows are written as they come."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._stream = path.open("w", encoding="utf-8", newline="")
+        self._writer: csv.DictWriter[str] | None = None
+
+    def add(self, judged: Judged) -> None:
+        """See ``ScoreFile``."""
+        row = _row(judged)
+        if self._writer is None:
+            self._writer = csv.DictWriter(self._stream, list(row))
+            self._writer.writeheader()
+        self._writer.writerow(row)
+
+    def close(self) -> None:
+        """See ``ScoreFile``."""
+        self._stream.close()
+
+
+class Parquet(ScoreFile):
+    """Rows are kept until the end, by column."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        try:
+            import pyarrow  # noqa: F401 - before an hour of judging, not after it
+        except ModuleNotFoundError:
+            raise ScoreError(f"{path}: needs {recording.PACKAGE}: install {recording.EXTRA}") from None
+        self._columns: dict[str, list[Any]] = {}
+
+    def add(self, judged: Judged) -> None:
+        """See ``ScoreFile``."""
+        for name, value in _row(judged).items():
+            self._columns.setdefault(name, []).append(value)
+
+    def close(self) -> None:
+        """See ``ScoreFile``."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parquet.write_table(pa.table(self._columns), self._path)
+
+
+def _row(judged: Judged) -> Mapping[str, Any]:
+    verdict = judged.verdict
+    return {
+        "time_s": verdict.end_s,
+        "instance": judged.host.instance,
+        "job": judged.host.job,
+        "phase": str(verdict.phase),
+        "score": verdict.score,
+        "p_value": verdict.p_value,
+        **{name: verdict.detectors.get(name, math.nan) for name in registered()},
+        "agreement": verdict.agreement,
+        "active": verdict.active,
+        "page": verdict.page,
+        "subsystem": verdict.subsystem,
+        **{f"share_{name}": verdict.shares.get(name, math.nan) for name in JUDGED_SUBSYSTEMS},
+        "coverage": verdict.coverage,
+    }
+
+
+def score_file(path: Path) -> ScoreFile:
+    """A file of the kind that its name says. Raises ScoreError, or OSError where it cannot be written."""
+    kinds: list[type[ScoreFile]] = [OpenMetrics, Csv, Parquet]
+    for kind in kinds:
+        if path.suffix in kind.suffixes:
+            return kind(path)
+    allowed = ", ".join(suffix for kind in kinds for suffix in kind.suffixes)
+    raise ScoreError(f"--out: {path}: its name must end in one of {allowed}")
