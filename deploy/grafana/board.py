@@ -71,14 +71,23 @@ def link(title: str, url: str) -> dashboard.DashboardLink:
 
 
 def as_json(of: dashboard.Dashboard) -> str:
-    """The board with each panel numbered."""
+    """The board with each panel numbered, and no room kept for what folded rows hide."""
     built = of.build()
     numbers = iter(range(1, 10_000))
+    hidden = 0
     for panel in built.panels or []:
-        panel.id_val = next(numbers)
-        for inner in (panel.panels or []) if isinstance(panel, models.RowPanel) else []:
-            inner.id_val = next(numbers)
+        inside = (panel.panels or []) if isinstance(panel, models.RowPanel) else []
+        for one in (panel, *inside):
+            one.id_val = next(numbers)
+            _place(one).y -= hidden
+        if inside:
+            hidden += max(_place(one).y + _place(one).h for one in inside) - (_place(panel).y + 1)
     return JSONEncoder(sort_keys=True, indent=2).encode(built) + "\n"
+
+
+def _place(panel: models.Panel | models.RowPanel) -> models.GridPos:
+    assert panel.grid_pos is not None, f"{panel.title} was not placed"
+    return panel.grid_pos
 
 
 def _boards() -> dashboard.DashboardLink:

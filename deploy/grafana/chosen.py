@@ -16,7 +16,8 @@ from catalog.signal import JUDGED_SUBSYSTEMS
 from deploy.grafana.panels import SOURCE
 
 WINDOW = "$__rate_interval"
-FLEET = 'cluster=~"$cluster",job=~"$job"'
+CLUSTER = 'cluster=~"$cluster"'
+FLEET = CLUSTER + ',job=~"$job"'
 HOST = FLEET + ',instance=~"$instance(:[0-9]+)?"'
 SUBSYSTEM = 'subsystem=~"$subsystem"'
 ANY_HOST = (exporter.BUILD_INFO, cpu.SECONDS)
@@ -42,23 +43,29 @@ def source() -> dashboard.DatasourceVariable:
 
 def cluster() -> dashboard.QueryVariable:
     """Which clusters; all where there is no such label."""
-    return _several("cluster", "Cluster", f"label_values({_named(*ANY_HOST)}, cluster)")
+    return several("cluster", "Cluster", f"label_values({any_name_of(*ANY_HOST)}, cluster)")
 
 
 def job() -> dashboard.QueryVariable:
     """Which scrape jobs."""
-    return _several("job", "Job", f"label_values({_named(*ANY_HOST, where=_CLUSTER)}, job)")
+    return several("job", "Job", f"label_values({any_name_of(*ANY_HOST, where=CLUSTER)}, job)")
 
 
 def host(*seen_by: Family) -> dashboard.QueryVariable:
     """Which host, of those that have the families under any name."""
-    query = f"label_values({_named(*seen_by, where=FLEET)}, instance)"
+    query = f"label_values({any_name_of(*seen_by, where=FLEET)}, instance)"
     return _asked("instance", "Host", query).regex(_WITHOUT_PORT)
 
 
 def judged_host() -> dashboard.QueryVariable:
     """Which host, of those that the detector judges."""
     return _asked("instance", "Host", f"label_values({of(WINDOW_END, where=FLEET)}, instance)").regex(_WITHOUT_PORT)
+
+
+def hosts() -> dashboard.QueryVariable:
+    """Which hosts; all to begin with."""
+    query = f"label_values({any_name_of(*ANY_HOST, where=FLEET)}, instance)"
+    return several("instance", "Hosts", query).regex(_WITHOUT_PORT)
 
 
 def subsystem() -> dashboard.CustomVariable:
@@ -74,10 +81,7 @@ def detector() -> dashboard.TextBoxVariable:
     return box.current(models.VariableOption(selected=True, text=here, value=here))
 
 
-_CLUSTER = 'cluster=~"$cluster"'
-
-
-def _named(*families: Family, where: str = "") -> str:
+def any_name_of(*families: Family, where: str = "") -> str:
     """Series of any of these families, in hostpulse's name or in another exporter's."""
     told = "|".join(name for family in families for name in (family.name, *(alias.name for alias in family.aliases)))
     return "{" + ",".join(filter(None, (f'__name__=~"{told}"', where))) + "}"
@@ -89,5 +93,6 @@ def _asked(name: str, label: str, query: str) -> dashboard.QueryVariable:
     return variable.sort(models.VariableSort.NATURAL_ASC)
 
 
-def _several(name: str, label: str, query: str) -> dashboard.QueryVariable:
+def several(name: str, label: str, query: str) -> dashboard.QueryVariable:
+    """Which of what the query finds; all to begin with."""
     return _asked(name, label, query).multi(True).include_all(True).all_value(".*").current(_ALL)

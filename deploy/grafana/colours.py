@@ -16,7 +16,7 @@ from catalog.signal import JUDGED_SUBSYSTEMS
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
 GOOD, WARN, BAD, NEUTRAL = SKY, ORANGE, VERMILION, GREY
-CLEAR = "transparent"
+CLEAR, TEXT = "transparent", "text"
 SERIES = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILION, BLUE, GREY)
 SUBSYSTEMS = {**dict(zip(JUDGED_SUBSYSTEMS, SERIES, strict=False)), "unknown": GREY}
 DETECTORS = {"fused": VERMILION, "deviation": SKY, "subspace": GREEN, "forest": PURPLE, "peers": YELLOW}

@@ -8,22 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catalog import FAMILIES
-from catalog.expression import Render
+from catalog.expression import Expression, Render
 from catalog.family import Alias, Family
-from catalog.signal import Signal
 
 _TARGET = ("instance", "job")
 _DESCRIBED_BY_LABELS = "DCGM_"  # its series name the GPU several times over; what is compared across GPUs must not
 
 
-def anywhere(signal: Signal, window: str, selector: str) -> str:
-    """The signal of one host as hostpulse's exporter tells it, and as others do where that has no data."""
-    own = signal.promql(window, selector)
-    families = [FAMILIES[name] for name in signal.expression.families()]
+def anywhere(told: Expression, window: str, selector: str) -> str:
+    """The quantity of one host as hostpulse's exporter tells it, and as others do where that has no data."""
+    own = told.promql(window, selector)
+    families = [FAMILIES[name] for name in told.families()]
     if not all(family.aliases for family in families):
         return own
     try:
-        return f"{own} or on () ({signal.expression.promql(window, selector, spelling=_foreign)})"
+        return f"{own} or on () ({told.promql(window, selector, spelling=_foreign)})"
     except LookupError:
         return own
 

@@ -23,6 +23,9 @@ WIDTH, HEIGHT = 8, 8
 FULL = 24
 SHORT = 4
 NARROW = 4
+_COLUMN_PX = 60
+_LEAST_SHOWN = {"percentunit": 0.01, "cps": 1.0, "short": 1.0, "s": 0.001, "Bps": 1e3}
+"""The axis reaches at least this far, so that nothing but zeros is not drawn on an axis up to 10 000 %."""
 
 Panel = TypeVar("Panel", stat.Panel, timeseries.Panel, statetimeline.Panel, table.Panel, bargauge.Panel)
 AnyPanel = stat.Panel | timeseries.Panel | statetimeline.Panel | table.Panel | bargauge.Panel
@@ -38,10 +41,13 @@ class Query:
     """Of all its series, in shades; the panel's next colour where empty."""
 
 
-def number(title: str, expression: str, description: str, unit: str = "short", width: int = NARROW) -> stat.Panel:
-    """One figure as it is now."""
-    panel = _placed(stat.Panel(), title, [Query(expression)], unit, width, SHORT, instant=True)
-    return panel.description(description).no_value("no data").graph_mode(options.BigValueGraphMode.NONE)
+def number(title: str, expression: str, description: str, unit: str = "short", *, legend: str = "") -> stat.Panel:
+    """One figure as it is now, with the name of its series where ``legend`` is given."""
+    panel = _placed(stat.Panel(), title, [Query(expression, legend)], unit, NARROW, SHORT, instant=True)
+    if legend:
+        panel.text_mode(options.BigValueTextMode.VALUE_AND_NAME)
+    panel.description(description).no_value("no data").graph_mode(options.BigValueGraphMode.NONE)
+    return panel.thresholds(colours.steps((colours.TEXT, None)))
 
 
 def lines(
@@ -54,7 +60,9 @@ def lines(
     for reference, query in zip(_references(), queries, strict=False):
         shade = colours.fixed(query.colour or next(palette), "shades")
         panel.override_by_query(reference, [shade])
-    panel.description(description).legend(_legend()).tooltip(_tooltip()).line_width(1).fill_opacity(5)
+    panel.description(description).legend(_legend()).tooltip(_tooltip()).line_width(1).fill_opacity(0)
+    if unit in _LEAST_SHOWN:
+        panel.axis_soft_min(0).axis_soft_max(_LEAST_SHOWN[unit])
     return panel.show_points(options.VisibilityMode.AUTO).span_nulls(False)
 
 
@@ -91,13 +99,15 @@ def bars(title: str, query: Query, unit: str, description: str, width: int = WID
     """One bar for each series, as it is now."""
     panel = _placed(bargauge.Panel(), title, [query], unit, width, HEIGHT, instant=True)
     panel.description(description).no_value("no data").orientation(options.VizOrientation.HORIZONTAL).min(0)
+    panel.text(common.VizTextDisplayOptions().title_size(12).value_size(14))
+    panel.color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(colours.SKY))
     return panel.display_mode(options.BarGaugeDisplayMode.GRADIENT)
 
 
 def rows(title: str, queries: Iterable[Query], description: str, width: int = FULL, height: int = 10) -> table.Panel:
     """A table as of now; its columns are made by transformations."""
     panel = _placed(table.Panel(), title, queries, "short", width, height, instant=True)
-    return panel.description(description).no_value("no data").show_header(True)
+    return panel.description(description).no_value("no data").show_header(True).min_width(_COLUMN_PX)
 
 
 _THRESHOLDS = models.FieldColorModeId.THRESHOLDS

@@ -26,6 +26,16 @@ UNITS = {  # unit of a signal -> what Grafana calls it
     "°C": "celsius",
     "Hz": "hertz",
 }
+_WRITTEN = {
+    **{word: word.upper() for word in ("dram", "ecc", "irq", "llc", "numa", "oom", "rcu", "rdma", "sm", "tcp", "thp")},
+    **{word: word.upper() for word in ("udp", "xid", "bar1")},
+    "dtlb": "dTLB",
+    "hw": "hardware",
+    "nvlink": "NVLink",
+    "nvme": "NVMe",
+    "pcie": "PCIe",
+    "sw": "software",
+}
 _UNIT_OF_NAME = re.compile(r"_(ratio|per_second|bytes|seconds|celsius|watts|hertz)$")
 
 
@@ -33,7 +43,7 @@ def chart(title: str, names: Iterable[str], width: int = 8) -> timeseries.Panel:
     """A panel of the signals of these names, which have one unit."""
     told = [SIGNALS[name] for name in names]
     (unit,) = {signal.unit for signal in told}
-    queries = [Query(anywhere(signal, WINDOW, HOST), legend(signal)) for signal in told]
+    queries = [Query(anywhere(signal.expression, WINDOW, HOST), legend(signal)) for signal in told]
     meanings = "\n".join(f"- {short(signal)}: {signal.help}" for signal in told)
     return lines(title, queries, UNITS[unit], meanings, width)
 
@@ -49,7 +59,18 @@ def others(subsystem: str, shown: Iterable[str]) -> Iterator[timeseries.Panel]:
 
 def short(signal: Signal) -> str:
     """The signal's name without its subsystem and its unit, in words."""
-    return _UNIT_OF_NAME.sub("", signal.name.removeprefix(f"{signal.subsystem}_")).replace("_", " ")
+    return in_words(signal.name, signal.subsystem)
+
+
+def in_words(name: str, subsystem: str) -> str:
+    """The name of a signal or a record as people write it."""
+    words = _UNIT_OF_NAME.sub("", name.removeprefix(f"{subsystem}_")).split("_")
+    return " ".join(_WRITTEN.get(word, word) for word in words)
+
+
+def headed(text: str) -> str:
+    """The text with a capital at its start, as the title of a panel or a row."""
+    return text.upper() if text in {"cpu", "gpu"} else text[0].upper() + text[1:]
 
 
 def legend(signal: Signal) -> str:

@@ -19,9 +19,11 @@ CHOSEN: Mapping[str, str] = {
     "cluster": ".*",
     "job": ".*",
     "instance": "node7",
-    "subsystem": "cpu|gpu|memory|network|storage",
+    "subsystem": "(cpu|gpu|memory|network|storage)",
+    "gpu": ".*",
     "__rate_interval": "10s",
     "__range": "30m",
+    "__range_s": "1800",
 }
 _VARIABLE = re.compile(r"\$\{?([a-z_]\w*)(?::\w+)?\}?")
 

@@ -1,76 +1,85 @@
-"""A real Prometheus with two hosts: one with hostpulse's exporter and eight GPUs, one with other exporters only."""
+"""The live stack of the tests here: a judged host with GPUs, all rules, and a host that has other exporters only."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import yaml
+
 from catalog import FAMILIES, outputs
 from catalog.family import Subsystem
-from deploy.grafana.build import FOLDER
 from tests import servers
 from tests.nvml import Stub, build, profiles
 from tests.tree import ROOT
 
-OURS, THEIRS = "alpha", "beta"
 JOB = "hostpulse"
-GPUS = 8
+RULES = sorted((ROOT / "deploy" / "prometheus" / "rules").glob("*.yml"))
+OURS, THEIRS = "127.0.0.1", "beta"
+"""The hosts by their names without ports: hostpulse's exporter and detector, and the one with others."""
 _LEARNED_LIMIT_S = 120.0  # the shortest baseline is 30 s
-_RULES = ROOT / FOLDER / "../../prometheus/rules"
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """The Prometheus, once it holds a score of ``OURS``."""
-
-    prometheus: servers.Prometheus
 
 
 @contextlib.contextmanager
-def two_hosts(folder: Path) -> Iterator[Live]:
-    """Both hosts scraped, and the one with hostpulse judged."""
-    stub = Stub(folder)
-    stub.say(profiles.host(profiles.H100, GPUS))
-    environment = stub.environment(build(folder / "library"))
-    told = [f"{key}={environment[key]}" for key in ("LD_LIBRARY_PATH", "NVML_STUB")]
-    with contextlib.ExitStack() as running:
-        start = running.enter_context
-        exporter = start(servers.start_exporter(folder, "--profile=standard", prefix=("env", *told)))
-        everything = ("--collector.vmstat.fields=.*", "--collector.netstat.fields=.*")
-        node = start(servers.start_node_exporter(folder, *everything))
-        dcgm = start(_serving(dcgm_exposition()))
-        prometheus = start(servers.start_prometheus(folder / "prometheus", rules=sorted(_RULES.glob("*.yml"))))
-        flags = (f"--source.prometheus.url={prometheus.url}", f"--source.prometheus.job={JOB}")
-        state = f"--state.directory={folder / 'models'}"
-        detector = start(servers.start_detector(folder, *flags, "--baseline.duration=30s", state))
-        _scrape(prometheus, JOB, exporter.address, f"{OURS}:17720")
-        _scrape(prometheus, "node", node.address, f"{THEIRS}:9100")
-        _scrape(prometheus, "dcgm", dcgm, f"{THEIRS}:9400")
-        prometheus.scrape(f"{JOB}-detector", detector.address, honor_labels=True)
-        prometheus.await_result(outputs.SCORE.name, _LEARNED_LIMIT_S)
-        yield Live(prometheus)
+def judged_host(folder: Path, gpus: int = 2) -> Iterator[servers.Prometheus]:
+    """Prometheus with the shipped rules, evaluated often, that scrapes a host with GPUs and its detector."""
+    library = build(folder / "library")
+    stub = Stub(library)
+    stub.say(profiles.host(profiles.H100, gpus))
+    environment = stub.environment(library)
+    prefix = ["env", *(f"{name}={environment[name]}" for name in ("LD_LIBRARY_PATH", "NVML_STUB"))]
+    with (
+        servers.start_exporter(folder, prefix=prefix) as exporter,
+        servers.start_prometheus(folder / "prometheus", rules=[_hurried(rules, folder) for rules in RULES]) as store,
+        servers.start_detector(
+            folder,
+            f"--source.prometheus.url={store.url}",
+            f"--source.prometheus.job={JOB}",
+            "--baseline.duration=30s",
+            f"--state.directory={folder / 'state'}",
+        ) as detector,
+    ):
+        store.scrape(JOB, exporter.address)
+        store.scrape(f"{JOB}-detector", detector.address, honor_labels=True)
+        store.await_result(outputs.SCORE.name, _LEARNED_LIMIT_S)
+        yield store
 
 
-def dcgm_exposition() -> str:
-    """What dcgm-exporter tells of eight GPUs, with as many labels as it has."""
+@contextlib.contextmanager
+def other_exporters(store: servers.Prometheus, folder: Path, gpus: int) -> Iterator[None]:
+    """Have ``store`` scrape a second host, with node_exporter (told to tell all) and what dcgm-exporter tells."""
+    everything = ("--collector.vmstat.fields=.*", "--collector.netstat.fields=.*")
+    with servers.start_node_exporter(folder, *everything) as node, _serving(_dcgm_exposition(gpus)) as dcgm:
+        for job, address, port in (("node", node.address, 9100), ("dcgm", dcgm, 9400)):
+            entry = servers.scrape_job(job, address)
+            entry["static_configs"][0]["labels"] = {"instance": f"{THEIRS}:{port}"}
+            store.config["scrape_configs"].append(entry)
+            store.reload()
+            store.await_result(f'up{{job="{job}"}} == 1')
+        store.await_result('count_over_time(up{job="dcgm"}[1m]) > 2')  # rates need two
+        yield
+
+
+def _hurried(file: Path, folder: Path) -> Path:
+    """The same rules, as often as a test can wait for."""
+    rules = yaml.safe_load(file.read_text())
+    for group in rules["groups"]:
+        group["interval"] = "5s"
+    hurried = folder / file.name
+    hurried.write_text(yaml.safe_dump(rules))
+    return hurried
+
+
+def _dcgm_exposition(gpus: int) -> str:
+    """Each field that the catalog knows of, with as many labels as dcgm-exporter puts on."""
     names = {a.name for f in FAMILIES.values() if f.subsystem is Subsystem.GPU for a in f.aliases}
     labels = 'UUID="GPU-{0}",pci_bus_id="0000000{0}:00:00.0",device="nvidia{0}",modelName="NVIDIA H100",Hostname="beta"'
     return "".join(
-        f'{name}{{gpu="{gpu}",{labels.format(gpu)}}} {50 + gpu}\n' for name in sorted(names) for gpu in range(GPUS)
+        f'{name}{{gpu="{gpu}",{labels.format(gpu)}}} {50 + gpu}\n' for name in sorted(names) for gpu in range(gpus)
     )
-
-
-def _scrape(prometheus: servers.Prometheus, job: str, address: str, instance: str) -> None:
-    """Scrape one target under the name of a host of its own."""
-    job_of_target = servers.scrape_job(job, address)
-    job_of_target["static_configs"][0]["labels"] = {"instance": instance}
-    prometheus.config["scrape_configs"].append(job_of_target)
-    prometheus.reload()
-    prometheus.await_result(f'up{{job="{job}"}} == 1')
 
 
 @contextlib.contextmanager

@@ -14,14 +14,14 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from catalog import FAMILIES, SIGNALS
+from catalog import FAMILIES, SIGNALS, capacity
 from catalog.outputs import OUTPUTS
 from deploy.grafana import build
 from tests.deploy.boards import BOARDS, asked, panels, read, variables
 from tests.tree import ROOT
 
 ALIASES = {alias.name for family in FAMILIES.values() for alias in family.aliases}
-OURS = re.compile(r"\b(?:hostpulse|process)_\w+")
+OURS = re.compile(r"\b(?:hostpulse|process|instance_subsystem:|instance:)\w+[\w:]*")
 THEIRS = re.compile(r"\b(?:node|DCGM)_\w+")
 SUFFIXES = re.compile(r"_(bucket|sum|count)$")
 each_board = pytest.mark.parametrize("name", BOARDS)
@@ -78,14 +78,16 @@ def test_expressions_parse_and_read_only_declared_metrics(name: str) -> None:
     for query in found:
         promql_parser.parse(query.expression)
         ours = {SUFFIXES.sub("", metric) for metric in OURS.findall(query.expression)}
-        assert ours <= FAMILIES.keys() | OUTPUTS.keys(), query.panel
+        assert ours <= FAMILIES.keys() | OUTPUTS.keys() | capacity.names(), query.panel
         assert set(THEIRS.findall(query.expression)) <= ALIASES, query.panel
 
 
 @each_board
 def test_each_query_says_which_hosts_it_is_about(name: str) -> None:
-    for query in asked(read(name), job="jobs-of-choice"):
-        assert 'job=~"jobs-of-choice"' in query.expression, query
+    for query in asked(read(name), cluster="clusters-of-choice", job="jobs-of-choice"):
+        assert 'cluster=~"clusters-of-choice"' in query.expression, query
+        if "hostpulse_detector_" not in query.expression:  # the detector is a job of its own
+            assert 'job=~"jobs-of-choice"' in query.expression, query
 
 
 @each_board

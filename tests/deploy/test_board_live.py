@@ -8,22 +8,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from catalog import SIGNALS
+from catalog import SIGNALS, capacity
 from deploy.grafana import chosen
 from deploy.grafana.elsewhere import anywhere
 from tests import servers
 from tests.deploy.boards import BOARDS, Asked, asked, filled, read, variables
-from tests.deploy.live import GPUS, OURS, THEIRS, two_hosts
+from tests.deploy.live import OURS, THEIRS, other_exporters
 
 SELECTOR = re.compile(r"\w+\{[^}]*\}")
 OWN = " or on () "
-NEEDS_DETECTOR = re.compile(r"hostpulse_(anomaly|detector)_")
+GPUS = 8
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Prometheus]:
-    with two_hosts(tmp_path_factory.mktemp("boards")) as live:
-        yield live.prometheus
+def prometheus(live: servers.Prometheus, tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Prometheus]:
+    with other_exporters(live, tmp_path_factory.mktemp("boards"), GPUS):
+        live.await_result(f"{next(iter(capacity.RECORDS.values())).minute}")
+        yield live
 
 
 def _has_data(prometheus: servers.Prometheus, expression: str) -> bool:
@@ -52,7 +53,7 @@ def test_no_open_panel_is_empty(prometheus: servers.Prometheus, name: str) -> No
     assert [panel for panel, data in answered.items() if not data] == []
 
 
-@pytest.mark.parametrize("name", ["host"])
+@pytest.mark.parametrize("name", ["host", "gpu"])
 def test_boards_work_with_other_exporters_alone(prometheus: servers.Prometheus, name: str) -> None:
     silent = [
         query.panel
@@ -64,7 +65,7 @@ def test_boards_work_with_other_exporters_alone(prometheus: servers.Prometheus, 
 
 def test_gpus_of_other_exporters_are_told_apart(prometheus: servers.Prometheus) -> None:
     signal = SIGNALS["gpu_temperature_celsius"]
-    expression = filled(anywhere(signal, chosen.WINDOW, chosen.HOST), instance=THEIRS)
+    expression = filled(anywhere(signal.expression, chosen.WINDOW, chosen.HOST), instance=THEIRS)
     assert {series["metric"]["gpu"] for series in prometheus.query(expression)} == {str(gpu) for gpu in range(GPUS)}
 
 
@@ -79,4 +80,4 @@ def test_hosts_can_be_chosen_by_their_names_without_ports(prometheus: servers.Pr
     named = re.compile(variable["regex"].strip("/"))
     hosts = {found[1] for found in map(named.fullmatch, choices) if found}
     assert OURS in hosts
-    assert not any(":" in host for host in hosts)
+    assert {host for host in hosts if ":" in host} == set()

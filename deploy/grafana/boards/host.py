@@ -14,7 +14,7 @@ from deploy.grafana import chosen, verdict
 from deploy.grafana.board import board as new_board
 from deploy.grafana.board import mark_episodes, row
 from deploy.grafana.panels import stacked
-from deploy.grafana.signals import chart, others
+from deploy.grafana.signals import chart, headed, others
 
 _TIME = "Time in each mode"
 SHOWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # subsystem -> title of a panel -> its signals
@@ -95,9 +95,9 @@ def board() -> dashboard.Dashboard:
     mark_episodes(built)
     row(built, "Verdict", (*verdict.figures(), verdict.scores(), verdict.shares(), verdict.episodes()))
     for subsystem, panels in SHOWN.items():
-        row(built, _title(subsystem), (_panel(title, names) for title, names in panels.items()))
+        row(built, headed(subsystem), (_panel(title, names) for title, names in panels.items()))
     for subsystem in JUDGED_SUBSYSTEMS:
-        row(built, f"{_title(subsystem)}: all other signals", _others(subsystem), collapsed=True)
+        row(built, f"{headed(subsystem)}: all other signals", _others(subsystem), collapsed=True)
     return built
 
 
@@ -108,7 +108,3 @@ def _panel(title: str, names: tuple[str, ...]) -> timeseries.Panel:
 
 def _others(subsystem: str) -> Iterator[timeseries.Panel]:
     return others(subsystem, (name for names in SHOWN.get(subsystem, {}).values() for name in names))
-
-
-def _title(subsystem: str) -> str:
-    return subsystem.upper() if len(subsystem) == 3 else subsystem.capitalize()
