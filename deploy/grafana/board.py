@@ -14,7 +14,7 @@ from deploy.grafana import chosen, colours
 from deploy.grafana.panels import SOURCE, AnyPanel
 
 TAG = "hostpulse"
-Variable = dashboard.DatasourceVariable | dashboard.QueryVariable | dashboard.CustomVariable | dashboard.TextBoxVariable
+Variable = dashboard.DatasourceVariable | dashboard.QueryVariable | dashboard.CustomVariable
 
 
 def board(name: str, title: str, question: str, variables: Iterable[Variable] = ()) -> dashboard.Dashboard:

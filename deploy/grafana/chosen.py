@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from catalog.families import cpu, exporter, gpu
 from catalog.family import Family
-from catalog.outputs import ACTIVE, PAGE, WINDOW_END, Output
+from catalog.outputs import ACTIVE, ADDRESS_INFO, PAGE, WINDOW_END, Output
 from catalog.signal import JUDGED_SUBSYSTEMS
 from deploy.grafana.panels import SOURCE
 
@@ -74,11 +74,16 @@ def subsystem() -> dashboard.CustomVariable:
     return every.multi(True).include_all(True).all_value(".*").current(_ALL)
 
 
-def detector() -> dashboard.TextBoxVariable:
+def detector() -> dashboard.QueryVariable:
     """Where the detector serves its reports."""
-    here = "http://127.0.0.1:17721"
-    box = dashboard.TextBoxVariable("detector").label("Detector's address").default_value(here)
-    return box.current(models.VariableOption(selected=True, text=here, value=here))
+    found = f"label_values({of(ADDRESS_INFO, where=CLUSTER)}, url)"
+    return _asked("detector", "Detector's address", found).hide(models.VariableHide.HIDE_VARIABLE)
+
+
+def judged() -> dashboard.QueryVariable:
+    """The chosen host as the detector calls it, with its port."""
+    found = f"label_values({of(WINDOW_END)}, instance)"
+    return _asked("judged", "Host as judged", found).hide(models.VariableHide.HIDE_VARIABLE)
 
 
 def any_name_of(*families: Family, where: str = "") -> str:

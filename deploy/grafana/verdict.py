@@ -15,7 +15,7 @@ from deploy.grafana.colours import BAD, CLEAR, GOOD, NEUTRAL, WARN
 from deploy.grafana.panels import Query, bounded, lines, named_colours, number, stacked, timeline
 
 BOUND = 1.0
-REPORT = "${detector}/report?instance=${__field.labels.instance}&at=${__value.time}"
+REPORT = "${detector}/report?instance=${__field.labels.instance}&at=${__value.time:date:seconds}"
 _OUTLOOK = colours.steps((GOOD, None), (WARN, 0.7), (BAD, BOUND))
 
 

@@ -21,6 +21,7 @@ CHOSEN: Mapping[str, str] = {
     "instance": "node7",
     "subsystem": "(cpu|gpu|memory|network|storage)",
     "gpu": ".*",
+    "judged": "node7:17720",
     "__rate_interval": "10s",
     "__range": "30m",
     "__range_s": "1800",

@@ -18,6 +18,7 @@ from tests.deploy.live import OURS, THEIRS, other_exporters
 SELECTOR = re.compile(r"\w+\{[^}]*\}")
 OWN = " or on () "
 GPUS = 8
+ONLY_IN_EPISODES = "What moved most"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_no_open_panel_is_empty(prometheus: servers.Prometheus, name: str) -> No
     for query in asked(read(name), instance=OURS):
         if not query.folded:
             answered[query.panel] = answered.get(query.panel, False) or _has_data(prometheus, query.expression)
-    assert [panel for panel, data in answered.items() if not data] == []
+    assert {panel for panel, data in answered.items() if not data} <= {ONLY_IN_EPISODES}
 
 
 @pytest.mark.parametrize("name", ["host", "gpu"])

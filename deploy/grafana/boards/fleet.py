@@ -15,16 +15,14 @@ from catalog.outputs import Output
 from deploy.grafana import chosen, colours, verdict
 from deploy.grafana.board import board as new_board
 from deploy.grafana.board import link, mark_episodes, row
-from deploy.grafana.chosen import FLEET, state
-from deploy.grafana.colours import BAD, CLEAR, GOOD, WARN, fixed
+from deploy.grafana.chosen import CLUSTER, FLEET, state
+from deploy.grafana.colours import BAD, CLEAR, GOOD, GREY, WARN
 from deploy.grafana.panels import Query, bounded, lines, number, rows, timeline
 from deploy.grafana.tables import joined, matrix, renamed, sorted_by, with_cells
-from detector.settings import Alarms
 
 _MOST = 20
 _HOST_BOARD = "/d/hostpulse-host?var-instance=${__data.fields.Host}&${datasource:queryparam}&${__url_time_range}"
 _FUSED = 'detector="fused"'
-_BUDGET = Alarms()
 
 
 def board() -> dashboard.Dashboard:
@@ -102,8 +100,8 @@ def _scores() -> timeseries.Panel:
 
 
 def _alarms(severity: str) -> timeseries.Panel:
-    opened = f'avg(increase({_of(outputs.EPISODES, f"""severity="{severity}" """.strip())}[1d]))'
-    budget = getattr(_BUDGET, severity)
-    told = f"Episodes in the day before, as mean over hosts. The dashed line is the default budget, {budget:g}."
-    panel = lines(f"Alarms per host-day: {severity}", [Query(opened, severity)], "short", told, 6)
-    return bounded(panel.min(0).axis_soft_max(2 * budget), (WARN, budget)).override_by_name(severity, [fixed(BAD)])
+    which = f'severity="{severity}"'
+    opened = Query(f"avg(increase({_of(outputs.EPISODES, which)}[1d]))", "opened", BAD)
+    budget = Query(f"max({chosen.of(outputs.BUDGET, which, where=CLUSTER)})", "budget", GREY)
+    told = "Episodes in the day before, as mean over hosts, and how many a healthy host may raise."
+    return lines(f"Alarms per host-day: {severity}", [opened, budget], "short", told, 6).min(0)

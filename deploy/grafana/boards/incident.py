@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grafana_foundation_sdk.builders import bargauge, dashboard, stat, timeseries
+from grafana_foundation_sdk.builders import bargauge, dashboard, stat, table, timeseries
 from grafana_foundation_sdk.models import dashboard as models
 
 from catalog import outputs
@@ -19,21 +19,22 @@ from deploy.grafana.board import board as new_board
 from deploy.grafana.board import mark_episodes, row
 from deploy.grafana.chosen import FLEET, HOST, SUBSYSTEM, of, state
 from deploy.grafana.colours import BAD, GOOD, WARN
-from deploy.grafana.panels import Query, bars, bounded, lines, named_colours, number
+from deploy.grafana.panels import Query, bars, bounded, lines, named_colours, number, rows
+from deploy.grafana.tables import joined, renamed
 
 _MOST = 12
-_REPORT = "${detector}/report?instance=${instance}&at=${__to:date:seconds}"
+_REPORT = "${detector}/report?instance=${judged}&at=${__to:date:seconds}"
 _FUSED = 'detector="fused"'
 
 
 def board() -> dashboard.Dashboard:
     """What happened on this host, when, and in what?"""
     question = "What happened on this host, when, in which subsystem, and do other hosts have it too?"
-    variables = (chosen.judged_host(), chosen.subsystem(), chosen.detector())
+    variables = (chosen.judged_host(), chosen.subsystem(), chosen.judged(), chosen.detector())
     built = new_board("incident", "an incident", question, variables)
     built.link(dashboard.DashboardLink("Report").type(models.DashboardLinkType.LINK).url(_REPORT).target_blank(True))
     mark_episodes(built)
-    row(built, "What happened", (*_figures(), verdict.scores(), verdict.shares(), verdict.episodes()))
+    row(built, "What happened", (*_figures(), verdict.scores(), verdict.shares(), verdict.episodes(), _causes()))
     row(built, "What changed", (_changed("More"), _changed("Less"), *map(_summary, SUMMARIES)))
     row(built, "Other hosts", (_hosts(), _common()))
     return built
@@ -61,6 +62,17 @@ def _leading() -> stat.Panel:
     told = "The subsystem with the largest share over the time shown."
     panel = number("Most of it in", f"topk(1, {mean})", told, "percentunit", legend="{{subsystem}}")
     return panel.decimals(0)
+
+
+def _causes() -> table.Panel:
+    actual = f"max by (rank, channel, statistic, unit) (last_over_time({of(outputs.CAUSE_ACTUAL)}[$__range]))"
+    typical = f"max by (rank) (last_over_time({of(outputs.CAUSE_TYPICAL)}[$__range]))"
+    told = "The signals that moved most in the latest episode, in their own units; empty without an episode."
+    panel = rows("What moved most", map(Query, (actual, typical)), told, height=7)
+    joined(panel, "rank")
+    columns = {"rank": "Rank", "channel": "Signal", "statistic": "Statistic", "unit": "Unit"}
+    renamed(panel, columns | {"Value #A": "Then", "Value #B": "Usual"})
+    return panel
 
 
 def _changed(which: str) -> bargauge.Panel:

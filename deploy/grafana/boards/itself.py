@@ -30,6 +30,7 @@ def board() -> dashboard.Dashboard:
     row(built, "Detector: keeping up", _keeping_up())
     row(built, "Detector: models and alarms", _models())
     row(built, "Detector: what went wrong", _errors())
+    row(built, "Remote write", _remote_write(), collapsed=True)
     row(built, "Exporters with profile standard", _standard(), collapsed=True)
     return built
 
@@ -110,14 +111,16 @@ def _keeping_up() -> Iterator[timeseries.Panel]:
 
 def _models() -> Iterator[timeseries.Panel]:
     covered = Query(of(outputs.COVERAGE), "{{instance}}")
-    yield lines("Features with data", [covered], "percentunit", "Part of what each model knows.").min(0).max(1)
+    yield lines("Features with data", [covered], "percentunit", "Part of what each model knows.", 6).min(0).max(1)
     states = [
         Query(f"sum({of(outputs.PROVISIONAL)})", "provisional"),
         Query(f"sum({of(outputs.FROZEN)})", "frozen by an episode", WARN),
     ]
-    yield lines("State of models", states, "short", "Hosts whose model is in that state.").min(0).decimals(0)
+    yield lines("State of models", states, "short", "Hosts whose model is in that state.", 6).min(0).decimals(0)
+    age = Query(f"time() - {of(outputs.FITTED)}", "{{instance}}")
+    yield lines("Age of models", [age], "s", "Since what the model in use learned last.", 6).min(0)
     realised = Query(f"avg by (severity) (increase({of(outputs.EPISODES)}[1d]))", "{{severity}}")
-    yield lines("Alarms per host-day", [realised], "short", "Episodes in the day before, mean of the hosts.").min(0)
+    yield lines("Alarms per host-day", [realised], "short", "Episodes in the day before, mean of the hosts.", 6).min(0)
 
 
 def _errors() -> Iterator[timeseries.Panel]:
@@ -134,6 +137,15 @@ def _errors() -> Iterator[timeseries.Panel]:
     told = "Hosts on which the collector's last read failed."
     panel = lines("Collectors that fail", [Query(failing, "{{collector}}")], "short", told, 12)
     yield panel.min(0).decimals(0)
+
+
+def _remote_write() -> Iterator[timeseries.Panel]:
+    sent = Query(f"sum(rate({_own(outputs.WRITTEN_SAMPLES)}[{WINDOW}]))", "samples")
+    yield lines("Samples sent", [sent], "cps", "To the store that scores are written to.").min(0)
+    waiting = Query(f"sum({_own(outputs.WRITE_PENDING)})", "samples", WARN)
+    yield lines("Samples waiting", [waiting], "short", "For the store to take them.").min(0)
+    failed = Query(f"sum(rate({_own(outputs.WRITE_FAILURES)}[{WINDOW}]))", "requests", BAD)
+    yield lines("Failed requests", [failed], "cps", "That the store refused or never answered.").min(0)
 
 
 def _standard() -> Iterator[timeseries.Panel]:
