@@ -104,4 +104,4 @@ def _alarms(severity: str) -> timeseries.Panel:
     opened = Query(f"avg(increase({_of(outputs.EPISODES, which)}[1d]))", "opened", BAD)
     budget = Query(f"max({chosen.of(outputs.BUDGET, which, where=CLUSTER)})", "budget", GREY)
     told = "Episodes in the day before, as mean over hosts, and how many a healthy host may raise."
-    return lines(f"Alarms per host-day: {severity}", [opened, budget], "short", told, 6).min(0)
+    return lines(f"Alarms per host-day: {severity}", [opened, budget], "short", told, 6).min(0).axis_soft_max(0.1)
