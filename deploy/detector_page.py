@@ -33,6 +33,7 @@ again.
 | --- | --- |
 | `/metrics` | the newest verdict of each host as metrics, and how the detector itself is doing |
 | `/api/v1/verdicts` | the same verdicts as JSON, with the causes: what moved, what is typical, what it is now |
+| `/report` | what happened, where, since when, what to check and change: see [diagnosis.md](diagnosis.md#reports) |
 | `/api/v1/incidents` | past episodes and what is likely behind them: `?instance=&from=&to=` |
 | `/api/v1/maintenance` | hosts that somebody works on: see [operating](operating.md#maintenance) |
 | `/-/healthy` | 200 while the loop goes round, else 503 with the reason |

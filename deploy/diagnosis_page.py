@@ -37,6 +37,20 @@ causes. It is no probability: it orders causes, and `for` and `against` say why.
 Some clues are *probes*: signals that are looked at in an incident and not judged by themselves, such as XID errors by
 their number, the table of tracked connections and steps of the wall clock (`detector/diagnosis/probes.py`).
 
+## Reports
+
+A report says on one page what happened, where, since when, what to check and what to change. It is one HTML file
+without scripts that works offline, on a phone and on paper (`html`), text for a ticket (`md`), or data (`json`).
+
+| the detector serves | what it tells |
+| --- | --- |
+| `/report?instance=HOST&at=TIME` | the incident of a host at a time, or nearest to it: the link of alerts |
+| `/report?incident=ID` | one incident |
+| `/report?instance=HOST&from=TIME&to=TIME` | all incidents of a period and what dominates them |
+
+`&format=md` and `&format=json` choose another form. Times are seconds since the epoch or such as
+`2027-01-15T08:00:00Z`.
+
 ## To add a signature
 
 One file `detector/diagnosis/signatures/NAME.yml` as those that are there. Unknown keys, signals that the catalog does

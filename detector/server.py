@@ -26,6 +26,7 @@ from detector.incidents.ask import AskError, asked_span
 from detector.incidents.store import IncidentStore
 from detector.maintenance.desk import Desk
 from detector.maintenance.register import FullError, Register
+from detector.report.answer import FIELDS, NotFoundError, answer, rendering
 
 _IDLE_S = 30.0
 _BODY_S = 5.0
@@ -159,6 +160,21 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).encode("ascii", "replace").decode()
 
 
+class _Report(_Page):
+    def get(self) -> None:
+        fields = self.arguments(FIELDS)
+        try:
+            content_type, write = rendering(fields, "html")
+            report = answer(self.pages.incidents, fields)
+        except AskError as error:
+            raise HTTPError(400, reason=str(error)) from None
+        except NotFoundError as error:
+            raise HTTPError(404, reason=str(error)) from None
+        self.set_header("Content-Type", content_type)
+        self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+        self.finish(write(report))
+
+
 class _Healthy(_Page):
     def get(self) -> None:
         self._answer(self.pages.health())
@@ -195,6 +211,7 @@ class _Missing(_Page):
 PATHS: Mapping[str, type[_Page]] = {
     "/": _Landing,
     "/metrics": _Metrics,
+    "/report": _Report,
     "/api/v1/verdicts": _Verdicts,
     "/api/v1/incidents": _Incidents,
     "/api/v1/maintenance": _Maintenance,

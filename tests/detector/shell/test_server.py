@@ -108,6 +108,20 @@ def test_wrong_question_is_refused_with_what_is_allowed(site: Site, asked: str, 
     assert "Set-Cookie" not in reply.headers
 
 
+def test_report_is_served_in_three_formats(site: Site) -> None:
+    site.incidents.put(made(1))
+    asked = f"/report?instance={made(1).instance}&at={made(1).opened_s}"
+    page = site.get(asked)
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert made(1).id in page.text
+    assert site.get(f"{asked}&format=md").text.startswith(f"# {made(1).instance}: storage")
+    assert site.get(f"{asked}&format=json").json()["id"] == made(1).id
+    assert made(1).id.replace(":", "%3A") in site.get("/report").text, "without a question it lists what there is"
+    assert site.get("/report?incident=nobody").status_code == 404
+    assert site.get("/report?format=pdf").text == "400 format: must be one of html, md, json\n"
+
+
 @pytest.mark.parametrize("path", ["/-/healthy", "/-/ready"])
 def test_health_has_a_reason_when_it_is_bad(site: Site, path: str) -> None:
     assert (site.get(path).status_code, site.get(path).text) == (200, "ok\n")

@@ -1,0 +1,1 @@
+"""Reports: what happened, where, since when, what to check and what to change, on one page."""
