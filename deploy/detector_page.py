@@ -143,5 +143,5 @@ def _comment(text: str, indent: str) -> Iterator[str]:
 def _scalar(setting: Setting) -> str:
     if setting.kind == "list":
         return "[" + ", ".join(f'"{item}"' for item in setting.default.split(",") if item) + "]"
-    plain = setting.default and setting.kind not in ("text", "URL")
+    plain = setting.default and setting.kind not in ("secret", "text", "URL")
     return setting.default if plain else f'"{setting.default}"'

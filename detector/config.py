@@ -17,7 +17,7 @@ from detector.settings import TABLE, Settings, walk
 
 Keys = tuple[str, ...]
 
-_SELF_EXPLAINING = ("list", "text", "URL")
+_SELF_EXPLAINING = ("list", "secret", "text", "URL")
 _TAG = "tag:yaml.org,2002:"
 _NULL = f"{_TAG}null"
 _WRITTEN = frozenset(f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value"))

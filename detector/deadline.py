@@ -69,10 +69,19 @@ class _SecurePool(HTTPSConnectionPool):
     ConnectionCls = _SecureConnection
 
 
+_POOLS = {"http": _Pool, "https": _SecurePool}
+
+
 class BoundedAdapter(HTTPAdapter):
     """For a ``requests.Session``; each request must have a time-out."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """See ``HTTPAdapter``."""
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        """See ``HTTPAdapter``."""
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager

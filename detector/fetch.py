@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import requests
 import urllib3
 
+from detector.access import Access, AccessError, AccessSettings
 from detector.deadline import BoundedAdapter
 
 _CHUNK_BYTES = 1 << 18
@@ -41,12 +42,15 @@ class Fetcher:
     Requests are prepared once for each URL, which is half of what ``requests`` does for a short answer.
     """
 
-    def __init__(self, timeout_s: float, largest_bytes: int) -> None:
+    def __init__(self, timeout_s: float, largest_bytes: int, access: Access | None = None) -> None:
+        self._access = access or Access(AccessSettings())
         self._timeout_s = timeout_s
         self._largest_bytes = largest_bytes
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.headers.update({"Accept-Encoding": "identity", "User-Agent": "hostpulse-detector"})
+        self._session.verify, self._session.cert = self._access.verify, self._access.certificate
+        self._session.proxies.update(self._access.proxies)
         adapter = BoundedAdapter(pool_connections=_HOSTS, pool_maxsize=_CONNECTIONS)
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
@@ -68,12 +72,19 @@ class Fetcher:
 
     def _exchange(self, request: requests.PreparedRequest, shown: str) -> tuple[int, Mapping[str, str], bytes]:
         try:
+            request.headers.update(self._access.headers())
             with self._session.send(request, timeout=self._timeout_s, stream=True, allow_redirects=False) as reply:
                 return reply.status_code, reply.headers, self._body(reply, shown)
         except (requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as error:
             raise FetchError(f"{shown}: no complete answer within {self._timeout_s:g} s") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise FetchError(f"{shown}: {_reason(error)}") from error
+            raise FetchError(self.conceal(f"{shown}: {_reason(error)}")) from error
+        except AccessError as error:
+            raise FetchError(f"{shown}: {error}") from error
+
+    def conceal(self, text: str) -> str:
+        """A text of a server without the secrets that we told it."""
+        return self._access.conceal(text)
 
     def close(self) -> None:
         """Close the connections."""

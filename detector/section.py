@@ -9,7 +9,7 @@ import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 _FACTORS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
@@ -89,3 +89,5 @@ OptionalUrl = Annotated[
     Field(json_schema_extra={"kind": "URL"}),
 ]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_split), Field(json_schema_extra={"kind": "list"})]
+Secret = Annotated[SecretStr, Field(json_schema_extra={"kind": "secret"})]
+Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_split), Field(json_schema_extra={"kind": "list"})]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import AfterValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, Field, SecretStr, create_model, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -237,7 +237,7 @@ class Setting:
     def default(self) -> str:
         """The default as a user would write it."""
         value = self.field.get_default(call_default_factory=True)
-        if value is PydanticUndefined:
+        if value is PydanticUndefined or isinstance(value, SecretStr):
             return ""
         if isinstance(value, tuple):
             return ",".join(value)
@@ -245,7 +245,7 @@ class Setting:
 
     @property
     def kind(self) -> str:
-        """``duration``, ``URL``, ``list``, ``number``, ``text`` or the choices."""
+        """``duration``, ``URL``, ``list``, ``secret``, ``number``, ``text`` or the choices."""
         extra = self.field.json_schema_extra
         if isinstance(extra, dict):
             return str(extra["kind"])

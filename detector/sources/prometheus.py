@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from detector.access import Access, AccessSettings
 from detector.buffer import Buffer
 from detector.clock import Clock
 from detector.fetch import Fetcher
@@ -50,6 +51,7 @@ class PrometheusSettings(Section):
         default=("prometheus_replica", "replica"),
         description="Labels that tell apart two databases that scrape the same targets. Their samples are merged.",
     )
+    access: AccessSettings = AccessSettings()
     timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
     latency_offset_s: Duration = Field(
         default=0.0,
@@ -88,7 +90,8 @@ class PrometheusSource(Source):
         self._settings = settings
         self._clock = clock
         self._horizon_s = horizon_s
-        self._api = QueryApi(settings.url, Fetcher(settings.timeout_s, _LARGEST_BYTES), clock)
+        fetcher = Fetcher(settings.timeout_s, _LARGEST_BYTES, Access(settings.access))
+        self._api = QueryApi(settings.url, fetcher, settings.timeout_s, clock)
         self._records: dict[Host, _Record] = {}
 
     @property

@@ -77,9 +77,11 @@ def start_prometheus(
     rules: Sequence[Path] = (),
     alertmanager: Server | None = None,
     flags: Sequence[str] = (),
+    ready: str | None = "/-/ready",
 ) -> Prometheus:
     """Prometheus with those scrape jobs and rule files, evaluated each second.
 
+    With ``ready`` None it only has to listen: for one that asks for a password or a certificate.
     With an Alertmanager it returns once that is discovered: an alert fired before is dropped and only sent again
     after the resend delay, which is 2 s here.
     """
@@ -104,7 +106,7 @@ def start_prometheus(
         "--rules.alert.resend-delay=2s",
         *flags,
     ]
-    prometheus = launch(Prometheus, "prometheus", command, folder, "/-/ready")
+    prometheus = launch(Prometheus, "prometheus", command, folder, ready)
     prometheus.file, prometheus.config = file, config
     if alertmanager is not None:
         known = lambda: prometheus.get("/api/v1/alertmanagers").json()["data"]["activeAlertmanagers"]  # noqa: E731
