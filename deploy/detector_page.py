@@ -60,6 +60,13 @@ again until `remote_write.max_age`. Prometheus takes samples that are older than
 `storage.tsdb.out_of_order_time_window`. Where two detectors judge the same hosts, `remote_write.replica` keeps their
 scores apart. Do not scrape what is written.
 
+With `baseline.history` a host that has no model is first judged through that much of its past, as fast as half a core
+does it: a window takes a few milliseconds, so that a day of scrapes every 15 s takes a minute or two and a day of
+scrapes every second half an hour. Models are fitted on the way, alarms in the past are found and not learned, and after
+nine hours of it no bound is provisional, after a day a page is possible. Two detectors that start within a quarter of
+the history of each other begin with the same window and say the same, until the first model that is fitted later: that
+is in use when it is ready, which differs by a second or two.
+
 `replay --from=PATH` judges a [recording](recording.md) instead of a source, saves nothing, and prints what it found.
 
 `backtest --from=TIME --to=TIME [--instance=NAME]` judges what the store (`source.prometheus`) holds of that stretch, or

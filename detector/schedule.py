@@ -11,6 +11,7 @@ LEAST_SAMPLES = 3
 ENOUGH_SAMPLES, MOST_SMOOTHING, BURST_S = 30, 10, 1.0
 LEAST_MERGE, LEAST_FREEZE = 5, 300  # strides that episodes are apart, and that one lasts before it is taken for normal
 LONGEST_HORIZON_S = 3600.0
+_HISTORY_GRAINS = 4
 RETRY_S = 0.05
 MOST_RETRIES = 5
 
@@ -57,6 +58,21 @@ def smoothing(window_s: float, interval_s: float) -> int:
 def horizon_s(baseline_s: float, window_s: float) -> float:
     """How far back windows are worth judging: what a first model is learned from, within an hour."""
     return min(baseline_s + 2 * window_s + 60.0, LONGEST_HORIZON_S)
+
+
+def history_begins_s(now_s: float, history_s: float) -> float:
+    """From when on a history is judged: on a multiple of a quarter of it, equal for who starts a little later.
+
+    >>> history_begins_s(7300.0, 3600.0), history_begins_s(8000.0, 3600.0)
+    (3600.0, 3600.0)
+    """
+    grain_s = history_s / _HISTORY_GRAINS
+    return math.floor((now_s - history_s) / grain_s + _HAIR) * grain_s
+
+
+def history_reach_s(history_s: float) -> float:
+    """How far back a history can begin."""
+    return history_s * (1 + 1 / _HISTORY_GRAINS)
 
 
 def first_number(oldest_s: float, window_s: float, stride_s: float) -> int:

@@ -45,7 +45,9 @@ class StartError(Exception):
 def build_source(settings: Settings, clock: Clock) -> Source:
     """The source that the settings choose."""
     judge = Judge(window_s=settings.window.duration_s, stride_s=settings.window.stride_s)
-    horizon_s = schedule.horizon_s(settings.baseline.duration_s, judge.window_s) + judge.lookback_s
+    baseline_s, history_s = settings.baseline.duration_s, settings.baseline.history_s
+    reach_s = max(schedule.horizon_s(baseline_s, judge.window_s), schedule.history_reach_s(history_s))
+    horizon_s = reach_s + judge.lookback_s
     return sources.discover()[settings.source.chosen](settings.source.settings, horizon_s, clock)
 
 

@@ -60,6 +60,14 @@ class Baseline(Section):
     duration_s: Duration = Field(
         default=600.0, ge=30, le=7 * 86400, description="How much a host's first model is learned from."
     )
+    history_s: Duration = Field(
+        default=0.0,
+        ge=0,
+        le=7 * 86400,
+        description="How much of the past a host without a model is judged through at first, as far as the source has "
+        "it: a day of it, and nothing is provisional. 0: what the first model takes. Up to a quarter more is read, so "
+        "that two detectors begin at the same time.",
+    )
 
 
 class Alarms(Section):

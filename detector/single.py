@@ -62,7 +62,7 @@ def judge_once(settings: Settings, clock: Clock) -> Sequence[Judged]:
     newest = _Newest()
     loop = Loop(settings, build_source(settings, clock), [newest], None, Telemetry(), clock)
     begun_s = clock.elapsed_s()
-    limit_s = settings.baseline.duration_s + _SPARE_S
+    limit_s = settings.baseline.duration_s + settings.baseline.history_s + _SPARE_S
     try:
         while not clock.wait(loop.pause_s()):
             loop.round()

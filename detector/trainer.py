@@ -61,7 +61,8 @@ class Trainer:
             return False
         state, took_s = fit.future.result()
         last_s = fit.since[-1][1] if fit.since else state.last_end_s
-        state = pipeline.disturbed(state, took_s, last_s, judge)
+        if not watch.behind:  # what is judged now was not, when it happened
+            state = pipeline.disturbed(state, took_s, last_s, judge)
         for frame, end_s, judge_by in fit.since:
             state, _ = self._judging.step(frame, state, end_s, judge_by)
         watch.state = state

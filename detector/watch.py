@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from detector import schedule
 from detector.frame import Frame
 from detector.judge import Judge
+from detector.section import format_duration
 from detector.settings import Settings
 from detector.source import Host, Source
 from detector.state import HostState
@@ -54,6 +55,7 @@ class Watch:
     judge: Judge | None = None
     interval_s: float = math.nan
     next_number: int = 0
+    in_history: bool = False
     behind: bool = False
     wake_s: float = -math.inf
     misses: int = 0
@@ -116,15 +118,17 @@ def read(watch: Watch, source: Source, store: Store | None, settings: Settings) 
     judge = watch.judge
     assert judge is not None, "a watch that is ready has a judge"
     if not watch.next_number or complete_s < watch.next_end_s - _CLOCK_RAN_BACK_S:
-        _start(watch, source.oldest_s(watch.host), complete_s)
+        _start(watch, source.oldest_s(watch.host), complete_s, settings.baseline.history_s)
     pending = schedule.pending(
         watch.next_number,
         source.oldest_s(watch.host),
         complete_s,
         judge.window_s,
         judge.stride_s,
-        schedule.horizon_s(judge.baseline_s, judge.window_s),
+        # However long a history takes, none of it is skipped.
+        complete_s if watch.in_history else schedule.horizon_s(judge.baseline_s, judge.window_s),
     )
+    watch.in_history &= pending.count > MOST_WINDOWS
     numbers = range(pending.first, min(pending.last, pending.first + MOST_WINDOWS - 1) + 1)
     ends_s = [number * judge.stride_s for number in numbers]
     frame = source.read(watch.host, ends_s[0] - judge.lookback_s, ends_s[-1]) if ends_s else None
@@ -154,7 +158,7 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
         watch.next_number = round(saved.end_s / judge.stride_s) + 1
 
 
-def _start(watch: Watch, oldest_s: float, complete_s: float) -> None:
+def _start(watch: Watch, oldest_s: float, complete_s: float, history_s: float) -> None:
     """Choose the first window; learn anew where the host's clock was set back behind what was judged.
 
     A cold host learns from the past where that fills a whole baseline. A shorter past is left alone: it is mostly the
@@ -167,9 +171,14 @@ def _start(watch: Watch, oldest_s: float, complete_s: float) -> None:
             "%s: its time went back by %.0f s, it is learned anew", watch.host.instance, watch.next_end_s - complete_s
         )
         watch.state, watch.fit = HostState.new(watch.host.instance), None
-    reach_s = schedule.horizon_s(judge.baseline_s, judge.window_s)
-    too_short = watch.state.model is None and oldest_s > complete_s - judge.baseline_s
+    begin_s = complete_s - schedule.horizon_s(judge.baseline_s, judge.window_s)
+    cold = watch.state.model is None
+    too_short = cold and oldest_s > complete_s - judge.baseline_s
+    watch.in_history = cold and not too_short and complete_s - history_s < begin_s
+    if watch.in_history:
+        begin_s = schedule.history_begins_s(complete_s, history_s)
+        _LOG.info("%s: up to %s of history are learned from", watch.host.instance, format_duration(history_s))
     watch.next_number = max(
         schedule.first_number(oldest_s, judge.window_s, judge.stride_s),
-        schedule.last_number(complete_s - (0.0 if too_short else reach_s), judge.stride_s) + too_short,
+        schedule.last_number(complete_s if too_short else begin_s, judge.stride_s) + too_short,
     )
