@@ -78,6 +78,7 @@ def start_prometheus(
     alertmanager: Server | None = None,
     flags: Sequence[str] = (),
     ready: str | None = "/-/ready",
+    retention: str = "7d",
 ) -> Prometheus:
     """Prometheus with those scrape jobs and rule files, evaluated each second.
 
@@ -100,7 +101,7 @@ def start_prometheus(
         f"--config.file={file}",
         f"--web.listen-address={LOOPBACK}",
         f"--storage.tsdb.path={folder / 'data'}",
-        "--storage.tsdb.retention.time=7d",
+        f"--storage.tsdb.retention.time={retention}",
         "--web.enable-lifecycle",
         "--web.enable-remote-write-receiver",
         "--rules.alert.resend-delay=2s",
