@@ -51,6 +51,20 @@ without scripts that works offline, on a phone and on paper (`html`), text for a
 `&format=md` and `&format=json` choose another form. Times are seconds since the epoch or such as
 `2027-01-15T08:00:00Z`.
 
+| the command prints | what it tells |
+| --- | --- |
+| `hostpulse-detector report --incident=ID` | one incident, out of `state.directory` |
+| `hostpulse-detector report --instance=HOST --at=now-2h` | the incident nearest to a time |
+| `hostpulse-detector report --from=now-7d` | all incidents of a week and what dominates them |
+| `… report --instance=HOST --from=now-3h --to=now-2h` | the same, or where there was none samples beside those of the hour before |
+| `… --beside=now-27h/now-26h` | the samples beside those of another time |
+| `… --beside=OTHER` | the samples beside those of another host |
+| `… --recording=PATH` | samples out of a recording instead of the source |
+
+A comparison needs no model: what is usual is what the other stretch of time was like, in medians of up to 300 windows.
+Samples come from a source that keeps a past (`source.prometheus.url`) or from a [recording](recording.md). It answers
+why a job was slow where no alarm was raised. `--format=html`, `md` (the default) or `json`.
+
 ## To add a signature
 
 One file `detector/diagnosis/signatures/NAME.yml` as those that are there. Unknown keys, signals that the catalog does

@@ -30,9 +30,12 @@ from detector.discovery import describe
 from detector.export_rules import ExportError, keep_rules
 from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
+from detector.incidents.ask import AskError
 from detector.options import ALARM, FAILED, GOOD, USAGE, Options, parse
 from detector.recording import RecordingError, open_recording
 from detector.replay import Findings, ReplayError, replay
+from detector.report.answer import NotFoundError
+from detector.report.command import report
 from detector.scores import ScoreError
 from detector.service import Service, StartError, build_source, state_directory
 from detector.settings import Settings
@@ -138,6 +141,18 @@ def _backtest(options: Options, settings: Settings, clock: SystemClock) -> int:
     return GOOD
 
 
+def _report(options: Options, settings: Settings, clock: SystemClock) -> int:
+    try:
+        with _bar(clock) as progress:
+            text = report(options, settings, os.environ, clock, progress)
+    except AskError as error:
+        return _complain(f"report: {error}", USAGE)
+    except NotFoundError as error:
+        return _complain(f"report: {error}", FAILED)
+    print(text, end="" if text.endswith("\n") else "\n")
+    return GOOD
+
+
 def _print_findings(found: Findings, options: Options) -> None:
     print(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found), end="")
 
@@ -168,6 +183,7 @@ _COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
     "discover": _discover,
     "replay": _replay,
     "backtest": _backtest,
+    "report": _report,
     "export-rules": _export_rules,
 }
 _BY_THE_CLOCK = (
@@ -175,6 +191,7 @@ _BY_THE_CLOCK = (
     "once",
     "replay",
     "backtest",
+    "report",
 )  # these end when the clock says so; others would not hear a signal
 
 

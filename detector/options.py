@@ -18,6 +18,7 @@ _VERSION = "version"
 _BARE = (_VERSION, "explain")  # need no settings
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
+_TIMES = "2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
 _EPILOG = f"""\
 Each flag may also be given as an environment variable ({ENVIRONMENT_PREFIX}WINDOW_DURATION for --window.duration)
 or as a key of the file (duration below window). A flag beats the environment, the environment beats the file.
@@ -32,6 +33,7 @@ COMMANDS = {
     "discover": "Say which hosts the source has, who tells what of them and what nobody tells, and end.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
     "backtest": "Judge a stretch of the past that a store or a file holds, print the episodes, and end.",
+    "report": "Print what happened and what is likely behind it: an incident, a period, or one stretch beside another.",
     "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
     "explain": "Print what a cause looks like, what to check and what to change; without a name, list all causes.",
     _VERSION: "Print the version and end.",
@@ -44,6 +46,7 @@ class Options:
 
     ``recording`` is what ``replay`` is to read, ``instance`` the host in it, ``as_json`` whether to tell it in JSON.
     ``signature`` is what ``explain`` is to explain, "" for a list of all.
+    ``report`` tells of an ``incident``, of what was ``at_time``, or of a stretch ``beside`` another, as ``form``.
     ``backtest`` judges from ``from_time`` to ``to_time`` and writes scores to ``out``.
     """
 
@@ -57,6 +60,10 @@ class Options:
     from_time: str = ""
     to_time: str = ""
     out: Sequence[Path] = ()
+    incident: str = ""
+    at_time: str = ""
+    beside: str = ""
+    form: str = ""
 
 
 def _own_flags() -> list[str]:
@@ -115,6 +122,8 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "explain":
         parser.add_argument("signature", nargs="?", default="", metavar="SIGNATURE", help="Which one.")
+    if name == "report":
+        _add_report_flags(parser)
     if name == "backtest":
         _add_backtest_flags(parser)
     if name == "discover":
@@ -125,9 +134,33 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         )
 
 
+def _add_report_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--incident", default="", metavar="ID", help="The incident with this id.")
+    parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
+    parser.add_argument(
+        "--at", dest="at_time", default="", metavar="TIME", help=f"The incident nearest to it: {_TIMES}."
+    )
+    parser.add_argument("--from", dest="from_time", default="", metavar="TIME", help="Since when: as --at.")
+    parser.add_argument("--to", dest="to_time", default="", metavar="TIME", help="Until when: as --at.")
+    parser.add_argument(
+        "--beside",
+        default="",
+        metavar="WHAT",
+        help="Compare the samples from --from to --to with those of another time, FROM/TO, or of another host, NAME.",
+    )
+    parser.add_argument(
+        "--recording",
+        type=Path,
+        default=Path(),
+        metavar="PATH",
+        help=f"Compare samples out of this instead of the source, with the time before unless --beside says otherwise: "
+        f"{recording.allowed()}.",
+    )
+    parser.add_argument("--format", dest="form", default="md", metavar="FORMAT", help="md, html or json. Default: md.")
+
+
 def _add_backtest_flags(parser: argparse.ArgumentParser) -> None:
-    times = "2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
-    parser.add_argument("--from", dest="from_time", required=True, metavar="TIME", help=f"Since when: {times}.")
+    parser.add_argument("--from", dest="from_time", required=True, metavar="TIME", help=f"Since when: {_TIMES}.")
     parser.add_argument("--to", dest="to_time", default="now", metavar="TIME", help="Until when. Default: now.")
     parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
     parser.add_argument(

@@ -32,7 +32,7 @@ def report_of(incident: Incident, signatures: Mapping[str, Signature]) -> Report
     """All that is known of an incident, what matters at 3 a.m. first."""
     sections = [
         Section("What happened", (_summary(incident), _score(incident))),
-        *_causes(incident.signatures[:_SHOWN], signatures),
+        *causes_of(incident.signatures, signatures),
         Section("What moved", (_features(incident), *_charts(incident))),
         Section("Subsystems", tuple(_subsystems(incident))),
     ]
@@ -74,13 +74,14 @@ def _score(incident: Incident) -> Chart:
     return Chart("Anomaly score", "", incident.curve, ("bound", BOUND), span_s)
 
 
-def _causes(findings: Sequence[Finding], signatures: Mapping[str, Signature]) -> Iterator[Section]:
+def causes_of(findings: Sequence[Finding], signatures: Mapping[str, Signature]) -> Iterator[Section]:
+    """The likely causes, each with what speaks for and against it, what to check and what to change."""
     if not findings:
         yield Section("Likely causes", (Prose("None of the known causes fits what moved."),))
         return
     rows = tuple((finding.title, finding.name, f"{finding.confidence:.0%}") for finding in findings)
     yield Section("Likely causes", (Table(("cause", "signature", "confidence"), rows),))
-    for finding in findings:
+    for finding in findings[:_SHOWN]:
         blocks: list[Block] = []
         signature = signatures.get(finding.name)
         if signature is not None:

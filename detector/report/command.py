@@ -1,0 +1,122 @@
+"""``report``: from the incidents that are remembered, or from the samples of a stretch of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from detector.backtest import Stretch, parse_time, recorded, stored
+from detector.clock import Clock
+from detector.diagnosis.library import signatures
+from detector.incidents.ask import AskError
+from detector.incidents.store import FILE, IncidentStore
+from detector.options import Options
+from detector.replay import Past, ReplayError
+from detector.report.answer import NotFoundError, answer, rendering
+from detector.report.comparison import report_of_comparison
+from detector.report.document import Report
+from detector.report.levels import Levels, levels_of
+from detector.service import build_source, state_directory
+from detector.settings import Settings
+from detector.source import SourceError
+from detector.watch import judge_for
+
+Progress = Callable[[str, float], bool]
+
+
+def report(
+    options: Options, settings: Settings, environment: Mapping[str, str], clock: Clock, progress: Progress
+) -> str:
+    """The text of the report that the command line asks for.
+
+    Raises:
+        AskError: a flag is wrong. NotFoundError: there is no such incident, or none are remembered.
+        ReplayError, RecordingError, SourceError: a past cannot be read.
+    """
+    _, write = rendering({"format": options.form}, "md")
+    if options.beside or options.recording != Path():
+        return write(_compared(options, settings, clock, progress))
+    directory = state_directory(settings, environment)
+    if directory is None or not (directory / FILE).is_file():
+        raise NotFoundError(
+            f"no incidents are remembered in {directory or 'state.directory'}: --beside compares samples"
+        )
+    store = IncidentStore(directory, settings.incidents.retention_s, settings.incidents.most)
+    try:
+        found = answer(store, _fields(options, clock))
+    finally:
+        store.close()
+    if found.data.get("incidents") == [] and options.instance and options.from_time and options.to_time:
+        with suppress(SourceError, ReplayError):  # the samples of that time may be gone
+            found = _compared(options, settings, clock, progress)
+    return write(found)
+
+
+def _fields(options: Options, clock: Clock) -> dict[str, str]:
+    times = {"at": options.at_time, "from": options.from_time, "to": options.to_time}
+    seconds = {name: repr(_time(text, name, clock)) for name, text in times.items() if text}
+    return {"incident": options.incident, "instance": options.instance, **seconds}
+
+
+def _time(text: str, name: str, clock: Clock) -> float:
+    try:
+        return parse_time(text, clock.wall_s())
+    except ValueError as error:
+        raise AskError(f"--{name}: {error}") from None
+
+
+def _compared(options: Options, settings: Settings, clock: Clock, progress: Progress) -> Report:
+    """The stretch that is asked for beside the one named, else beside the time of the same length before it."""
+    if not options.from_time or not options.to_time:
+        raise AskError("--from and --to must say which stretch of time is compared")
+    this = _stretch(options.from_time, options.to_time, options.instance, clock)
+    beside = _beside(options.beside, this, clock)
+    if beside.instance == this.instance and beside.to_s > this.from_s and this.to_s > beside.from_s:
+        raise AskError("--beside: the two stretches of time must not overlap")
+
+    def levels(stretch: Stretch) -> Levels:
+        return _levels(stretch, options, settings, clock, progress)
+
+    return report_of_comparison(levels(this), levels(beside), signatures())
+
+
+def _beside(text: str, this: Stretch, clock: Clock) -> Stretch:
+    """``FROM/TO`` is another time of the same host, anything else another host at the same time."""
+    if not text:
+        return Stretch(this.from_s - (this.to_s - this.from_s), this.from_s, this.instance)
+    if "/" in text:
+        start, _, end = text.partition("/")
+        return _stretch(start, end, this.instance, clock)
+    return Stretch(this.from_s, this.to_s, text)
+
+
+def _stretch(start: str, end: str, instance: str, clock: Clock) -> Stretch:
+    from_s, to_s = _time(start, "from", clock), _time(end, "to", clock)
+    if not from_s < to_s:
+        raise AskError("--from must be before --to")
+    return Stretch(from_s, to_s, instance)
+
+
+def _levels(stretch: Stretch, options: Options, settings: Settings, clock: Clock, progress: Progress) -> Levels:
+    past = _past(stretch, options, settings, clock)
+    judge = judge_for(settings, past.interval_s)
+    found = levels_of(past, stretch.from_s, stretch.to_s, judge, lambda done: progress(past.host.instance, done))
+    if found is None:
+        raise ReplayError(
+            f"{past.host.instance}: there are no samples between {stretch.from_s:.0f} and {stretch.to_s:.0f}"
+        )
+    return found
+
+
+def _past(stretch: Stretch, options: Options, settings: Settings, clock: Clock) -> Past:
+    if options.recording != Path():
+        pasts = list(recorded(options.recording, stretch))
+    else:
+        pasts = list(stored(build_source(settings, clock), settings, stretch))
+    if len(pasts) != 1:
+        names = ", ".join(past.host.instance for past in pasts)
+        raise AskError(
+            f"--instance: must be one of {names}" if pasts else f"nobody is called {stretch.instance!r} there"
+        )
+    return pasts[0]
