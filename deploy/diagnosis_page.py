@@ -56,7 +56,7 @@ without scripts that works offline, on a phone and on paper (`html`), text for a
 | `hostpulse-detector report --incident=ID` | one incident, out of `state.directory` |
 | `hostpulse-detector report --instance=HOST --at=now-2h` | the incident nearest to a time |
 | `hostpulse-detector report --from=now-7d` | all incidents of a week and what dominates them |
-| `… report --instance=HOST --from=now-3h --to=now-2h` | the same, or where there was none samples beside those of the hour before |
+| `… --instance=HOST --from=now-3h --to=now-2h` | the same; without any, samples beside those of the hour before |
 | `… --beside=now-27h/now-26h` | the samples beside those of another time |
 | `… --beside=OTHER` | the samples beside those of another host |
 | `… --recording=PATH` | samples out of a recording instead of the source |
