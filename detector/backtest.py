@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from catalog.duration import parse_duration
 from detector import schedule
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_past, past_of
 from detector.scores import score_file
-from detector.section import parse_duration
 from detector.settings import Settings
 from detector.sink import Judged
 from detector.source import Source

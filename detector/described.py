@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from catalog.duration import format_duration
 from catalog.exporters import OWN
 from catalog.signal import Signal
 from detector.discovery import Coverage, Described, alike, tellers, without_hardware
-from detector.section import format_duration
 from detector.source import Origin
 
 _WIDTH = 110

@@ -1,28 +1,12 @@
-"""Log lines on standard error, as text or as JSON."""
+"""Log lines on standard error."""
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
-from datetime import UTC, datetime
 from typing import TextIO
 
-_TEXT = "%(asctime)s %(levelname)-7s %(message)s"
-
-
-class _Json(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
-        return json.dumps(fields, ensure_ascii=False)
+from catalog.logform import FORMS
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
@@ -36,7 +20,7 @@ class _StandardError(logging.StreamHandler[TextIO]):
 def set_up(level: str, form: str) -> None:
     """Send this program's messages to standard error; those of libraries from warnings on."""
     handler = _StandardError()
-    handler.setFormatter(_Json() if form == "json" else logging.Formatter(_TEXT, "%H:%M:%S"))
+    handler.setFormatter(FORMS[form]())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

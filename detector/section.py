@@ -11,10 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
-_FACTORS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+from catalog.duration import parse_duration
+
 _URL = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 
 
@@ -35,30 +33,11 @@ class Section(BaseModel):
     )
 
 
-def parse_duration(value: Any) -> float:
-    """Seconds of a number or of text with units.
-
-    >>> parse_duration("1m30s")
-    90.0
-    """
+def _seconds(value: Any) -> float:
+    """Seconds of a number or of text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    text = str(value).strip()
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    if _DURATION.fullmatch(text):
-        return sum(float(number) * _FACTORS_S[unit] for number, unit in _PART.findall(text))
-    raise ValueError("must be a duration such as 500ms, 3s, 10m or 1h30m")
-
-
-def format_duration(seconds: float) -> str:
-    """The shortest text that ``parse_duration`` reads back.
-
-    >>> format_duration(600.0), format_duration(0.25), format_duration(90)
-    ('10m', '250ms', '90s')
-    """
-    unit = next((unit for unit in ("d", "h", "m", "s") if seconds and seconds % _FACTORS_S[unit] == 0), "ms")
-    return f"{seconds / _FACTORS_S[unit]:.3f}".rstrip("0").rstrip(".") + unit
+    return parse_duration(str(value))
 
 
 def _split(value: Any) -> Any:
@@ -81,7 +60,7 @@ def check_url(value: str) -> str:
     return value.rstrip("/")
 
 
-Duration = Annotated[float, BeforeValidator(parse_duration), Field(json_schema_extra={"kind": "duration"})]
+Duration = Annotated[float, BeforeValidator(_seconds), Field(json_schema_extra={"kind": "duration"})]
 Url = Annotated[str, AfterValidator(check_url), Field(json_schema_extra={"kind": "URL"})]
 OptionalUrl = Annotated[
     str,

@@ -13,8 +13,9 @@ from pydantic import AfterValidator, Field, SecretStr, create_model, model_valid
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from catalog.duration import format_duration
 from detector import sink, source
-from detector.section import Duration, OptionalUrl, Section, format_duration, key_of
+from detector.section import Duration, OptionalUrl, Section, key_of
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_DETECTOR_"
 AUTOMATIC = "auto"
@@ -158,7 +159,7 @@ class Log(Section):
     """What is said on standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least serious messages.")
-    format: Literal["text", "json"] = Field(default="text", description="One line of text or of JSON for each message.")
+    format: Literal["text", "json", "logfmt"] = Field(default="text", description="How a message is written.")
 
 
 class Sources(Section):

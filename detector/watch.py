@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from catalog.duration import format_duration
 from detector import schedule
 from detector.frame import Frame
 from detector.judge import Judge
-from detector.section import format_duration
 from detector.settings import Settings
 from detector.source import Host, Source
 from detector.state import HostState

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from catalog.family import Profile
+from catalog.logform import FORMS
 from exporter.capture import capture, replay
 from exporter.collector import Context
 from exporter.engine import Engine, host_of
@@ -117,7 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(given)
     try:
         settings = from_arguments(arguments, os.environ)
-        logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+        handler = logging.StreamHandler()
+        handler.setFormatter(FORMS[settings.log_format]())
+        logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
         # A client's malformed request is not the operator's problem, and must not fill the log.
         logging.getLogger("tornado").setLevel(logging.ERROR)
         if command == _SERVE:

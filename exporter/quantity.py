@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
+from catalog.duration import format_duration, parse_duration
+
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T", bound=str)
 
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -24,34 +25,31 @@ class Kind(Protocol[T_co]):
         """The value; raises ValueError, with or without a reason, for anything that is not allowed."""
 
 
-def _spelled(number: float, units: dict[str, float] | dict[str, int]) -> str:
-    """A number in its largest whole unit.
+def _spelled(number: int) -> str:
+    """Bytes in their largest whole unit.
 
-    >>> _spelled(120, _SECONDS), _spelled(0.01, _SECONDS)
-    ('2m', '10ms')
+    >>> _spelled(1 << 20), _spelled(1000)
+    ('1MiB', '1000')
     """
-    for unit, size in sorted(units.items(), key=lambda item: -item[1]):
-        if abs(number / size - round(number / size)) < 1e-9 and number >= size:
-            return f"{round(number / size)}{unit}"
-    smallest, size = min(units.items(), key=lambda item: item[1])
-    return f"{number / size:g}{smallest}"
+    unit = max((unit for unit, size in _BYTES.items() if number % size == 0), key=lambda unit: _BYTES[unit])
+    return f"{number // _BYTES[unit]}{unit}"
 
 
 class Duration:
-    """Seconds, written as ``100ms``, ``1s``, ``2m`` or ``1h``."""
+    """Seconds, written as ``100ms``, ``1s``, ``1h30m`` or a bare number."""
 
     def __init__(self, least_s: float, most_s: float) -> None:
         self._least_s, self._most_s = least_s, most_s
         self.allowed = (
-            f"a duration such as 100ms, 1s or 2m, from {_spelled(least_s, _SECONDS)} to {_spelled(most_s, _SECONDS)}"
+            f"a duration such as 100ms, 1s or 1h30m, from {format_duration(least_s)} to {format_duration(most_s)}"
         )
 
     def parse(self, text: str) -> float:
         """Seconds."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
-        if match is None:
-            raise ValueError
-        value_s = float(match[1]) * _SECONDS[match[2]]
+        try:
+            value_s = parse_duration(text)
+        except ValueError:
+            raise ValueError from None  # what is allowed is said anyway
         if not self._least_s <= value_s <= self._most_s:
             raise ValueError("out of range")
         return value_s
@@ -62,7 +60,7 @@ class Size:
 
     def __init__(self, least: int, most: int) -> None:
         self._least, self._most = least, most
-        self.allowed = f"bytes such as 1048576 or 32MiB, from {_spelled(least, _BYTES)} to {_spelled(most, _BYTES)}"
+        self.allowed = f"bytes such as 1048576 or 32MiB, from {_spelled(least)} to {_spelled(most)}"
 
     def parse(self, text: str) -> int:
         """Bytes."""

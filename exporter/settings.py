@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from catalog.family import Profile
+from catalog.logform import FORMS
 from exporter.folding import Granularity
 from exporter.quantity import Address, Choice, Duration, Kind, Names, Path, Size, Whole
 
@@ -115,6 +116,7 @@ class Settings:
         Choice(("debug", "info", "warning", "error")),
         "Least serious messages that are logged.",
     )
+    log_format: str = _setting("log.format", "text", Choice(tuple(FORMS)), "How a message is written.")
 
 
 def environment_name(flag: str) -> str:

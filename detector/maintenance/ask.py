@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
+from catalog.duration import parse_duration
 from detector.incidents.ask import AskError, parse_time
 from detector.maintenance.period import Matcher, Period
-from detector.section import parse_duration
 
 _FIELDS = ("instance", "job", "start", "duration", "comment")
 _LONGEST_S = 366 * 86400.0

@@ -6,13 +6,13 @@ The same series as on the detector's own ``/metrics``. There a scrape gives them
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from catalog.outputs import Output
 from detector.clock import Clock
-from detector.section import Duration, Section, check_url
+from detector.section import Duration, OptionalUrl, Section
 from detector.sink import Context, Judged, Sink
 from detector.sinks.metrics import values
 from detector.source import Host
@@ -23,14 +23,10 @@ _LAST_WRITES_S = 2.0
 _FUTURE_S = 60.0  # a sample from the future keeps Prometheus from taking those of the present
 
 
-def _check_target(value: str) -> str:
-    return check_url(value) if value else value
-
-
 class RemoteWriteSettings(Section):
     """Writes scores to a store that takes Prometheus' remote write 1.0, each at the end of its window."""
 
-    url: Annotated[str, AfterValidator(_check_target)] = Field(
+    url: OptionalUrl = Field(
         default="",
         description="Where to, such as `http://127.0.0.1:9090/api/v1/write`; empty: scores are scraped instead. A "
         "Prometheus must be started with `--web.enable-remote-write-receiver`.",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.duration import format_duration, parse_duration
 from deploy.detector_page import detector_example, detector_page
 from detector.config import ConfigError, Watcher, load
 from detector.options import parse
-from detector.section import format_duration, parse_duration
 from detector.settings import TABLE, Settings, walk
 from tests.tree import ROOT
 

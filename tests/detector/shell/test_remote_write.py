@@ -14,8 +14,8 @@ import cramjam
 import pytest
 
 from catalog import outputs
+from catalog.duration import parse_duration
 from detector.clock import SystemClock
-from detector.section import parse_duration
 from detector.settings import walk
 from detector.sink import Context
 from detector.sinks.remote_write import RemoteWriteSettings, RemoteWriteSink
