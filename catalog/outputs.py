@@ -114,6 +114,12 @@ CAUSE_ACTUAL = Output(
     "What the signals that moved most are now, in their own unit; while an episode is open, of a few.",
     (*_HOST, "rank", "channel", "statistic", "unit"),
 )
+COMMON_CAUSE = Output(
+    "hostpulse_anomaly_common_cause",
+    _GAUGE,
+    "Whether the host's episode is one of many in its workload group: 3 hosts or more, and a tenth of the group.",
+    _HOST,
+)
 FROZEN = Output("hostpulse_anomaly_model_frozen", _GAUGE, "Whether learning is frozen by an open episode.", _HOST)
 
 LEARNING_PROGRESS = Output(

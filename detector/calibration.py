@@ -7,7 +7,9 @@ exponential and the bound a margin over the worst that held-out data showed, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +111,23 @@ class Calibration:
             return float("inf")
         return float(self.log_p(np.array([self.page_bound]))[0] / self._log_alpha())
 
+    def to_header(self) -> dict[str, Any]:
+        """All but the sample, as what fits JSON."""
+        return {
+            "rows": self.rows,
+            "tail": asdict(self.tail),
+            "bound": self.bound,
+            "page_bound": None if np.isinf(self.page_bound) else self.page_bound,
+            "provisional": self.provisional,
+        }
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any], sample: Floats) -> Self:
+        """The inverse of ``to_header``; raises KeyError or TypeError where something is missing."""
+        page_bound = np.inf if header["page_bound"] is None else header["page_bound"]
+        tail = Tail(**header["tail"])
+        return cls(sample, header["rows"], tail, header["bound"], page_bound, header["provisional"])
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -118,6 +137,10 @@ class Budget:
     page_per_day: float
     votes: int
     of: int
+
+    def half(self) -> Budget:
+        """What each of two rules may use up that together have this budget."""
+        return replace(self, warning_per_day=self.warning_per_day / 2, page_per_day=self.page_per_day / 2)
 
 
 def calibrate(

@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from detector.calibration import MARGIN, alarm_statistic
+from detector.company import among
 from detector.episode import Episode
+from detector.frame import Floats
 from detector.judge import Judge
 from detector.model import fit_model
+from detector.peers import PeerState, fit_peers
 from detector.state import HostState
 from detector.training import FULL_ROWS, Float32s, align
 
@@ -46,12 +49,13 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
     maxima = np.empty(0) if _growing(state) else state.maxima
     per_day = DAY_S / judge_by.maxima_period_s
-    model = fit_model(
-        ends_s, x, state.features, judge_by.window_s, maxima, per_day, judge_by.budget, judge_by.smoothing
-    )
+    peers = _fit_peers(state, judge_by)
+    budget = judge_by.budget if peers.model is None else judge_by.budget.half()
+    model = fit_model(ends_s, x, state.features, judge_by.window_s, maxima, per_day, budget, judge_by.smoothing)
     state = replace(
         state,
         model=model,
+        peers=peers,
         maxima=maxima,
         outdated=False,
         fits=state.fits + 1,
@@ -65,22 +69,51 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     return state
 
 
+def _fit_peers(state: HostState, judge_by: Judge) -> PeerState:
+    """The host among its peers, with a model where enough was learned while they were there."""
+    peers = state.peers
+    if not peers.group:
+        return peers
+    ends_s, rows, names = state.training.table()
+    own = tuple(str(feature) for feature in state.features)
+    x, middle = align(rows, names, own), align(rows, names, among(own, peers.group))
+    there = ~np.isnan(middle).all(axis=1)
+    peers = replace(peers, model=None, normalised=(), sizes=(), maxima=np.empty(0) if _growing(state) else peers.maxima)
+    if there.sum() < judge_by.least_rows:
+        return peers
+    model = fit_peers(
+        ends_s[there],
+        x[there],
+        middle[there],
+        state.features,
+        judge_by.window_s,
+        peers.maxima,
+        DAY_S / judge_by.maxima_period_s,
+        judge_by.budget.half(),
+        judge_by.smoothing,
+    )
+    return replace(peers, model=model)
+
+
 def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], judge_by: Judge) -> HostState:
     """The state after learning from a window; from none of them while an episode is open or just over."""
     episode = state.episode
     if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
         state = _learn_flagged(state, names, judge_by)
-        state = replace(state, pending=(), flagged=(), worst=-np.inf, rebaselining=True)
+        peers = replace(state.peers, worst=-np.inf)
+        state = replace(state, pending=(), flagged=(), worst=-np.inf, peers=peers, rebaselining=True)
         state = replace(state, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
     if state.rebaselining:
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
     level = alarm_level([scored.fused for scored in state.scores], judge_by)
+    apart = alarm_level([scored.apart for scored in state.scores], judge_by)
     if episode.open or end_s - episode.closed_s <= judge_by.merge_s:
         flagged = (*state.flagged, *state.pending, (end_s, x))[-MOST_FLAGGED:]
-        return replace(state, pending=(), flagged=flagged, worst=max(state.worst, level))
+        peers = replace(state.peers, worst=max(state.peers.worst, apart))
+        return replace(state, pending=(), flagged=flagged, worst=max(state.worst, level), peers=peers)
     if state.flagged:
         state = _settle(state, end_s, names, judge_by)
-    state = _count_minute(state, end_s, level, judge_by.maxima_period_s)
+    state = _count_minute(state, end_s, level, apart, judge_by.maxima_period_s)
     pending = (*state.pending, (end_s, x))
     training = state.training
     if len(pending) > judge_by.of:
@@ -102,7 +135,12 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
         state = _learn_flagged(state, names, judge_by)
     counted = min(state.worst, MARGIN * model.fused.bound)
     maxima = np.append(state.maxima, counted)[-MOST_MAXIMA:]
-    return replace(state, maxima=maxima, closed=closed, flagged=(), worst=-np.inf)
+    peers = state.peers
+    if peers.model is not None and np.isfinite(peers.worst):
+        counted = min(peers.worst, MARGIN * peers.model.calibration.bound)
+        peers = replace(peers, maxima=np.append(peers.maxima, counted)[-MOST_MAXIMA:])
+    peers = replace(peers, worst=-np.inf)
+    return replace(state, maxima=maxima, peers=peers, closed=closed, flagged=(), worst=-np.inf)
 
 
 def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) -> HostState:
@@ -113,15 +151,25 @@ def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) ->
     return replace(state, training=training, outdated=True)
 
 
-def _count_minute(state: HostState, end_s: float, level: float, period_s: float) -> HostState:
-    """The state with the running minute's largest alarm statistic, the finished minute's kept on the fused scale."""
-    start_s, largest = state.minute
+def _count_minute(state: HostState, end_s: float, level: float, apart: float, period_s: float) -> HostState:
+    """The state with both alarm statistics counted, each on the scale that its calibration is made on."""
+    peers = state.peers
+    maxima, minute = _counted(state.maxima, state.minute, end_s, level, period_s)
+    among_peers = _counted(peers.maxima, peers.minute, end_s, apart, period_s)
+    peers = replace(peers, maxima=among_peers[0], minute=among_peers[1])
+    return replace(state, maxima=maxima, minute=minute, peers=peers)
+
+
+def _counted(
+    maxima: Floats, minute: tuple[float, float], end_s: float, level: float, period_s: float
+) -> tuple[Floats, tuple[float, float]]:
+    """``maxima`` float64[M] and the running minute's largest alarm statistic; a minute that is over is among them."""
+    start_s, largest = minute
     if end_s - start_s < period_s:
-        return replace(state, minute=(start_s, max(largest, level)))
-    maxima = state.maxima
+        return maxima, (start_s, max(largest, level))
     if np.isfinite(largest) and end_s - start_s < 2 * period_s:
         maxima = np.append(maxima, largest)[-MOST_MAXIMA:]
-    return replace(state, maxima=maxima, minute=(end_s, level))
+    return maxima, (end_s, level)
 
 
 def alarm_level(scores: Sequence[float], judge_by: Judge) -> float:

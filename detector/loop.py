@@ -10,19 +10,21 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from catalog import outputs
 from detector import schedule
 from detector.background import Background
 from detector.clock import Clock
-from detector.frame import Frame
+from detector.company import Company
 from detector.keeper import Keeper
 from detector.maintenance.register import Register
 from detector.settings import Settings
 from detector.sink import Judged, Sink
 from detector.source import Host, Source, SourceError
 from detector.state import HostState
+from detector.steps import Companies, Key, Piece, key_of, piece_of
 from detector.store import Store
 from detector.telemetry import Telemetry
 from detector.trainer import Judging, Trainer
@@ -35,6 +37,9 @@ _SILENCE_S, _SILENCE_STRIDES = 10.0, 5
 _ABSENT_S = 3600.0  # how long the model of a host that left is kept in memory
 _LAST_SAVES_S, _LAST_READS_S, _LAST_FIT_S = 1.5, 0.4, 0.1
 _FEW_WINDOWS = 5
+
+Part = tuple[Watch, Batch]
+T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,6 +70,7 @@ class Loop:
         self._keeper = Keeper(store, settings.state.interval_s, telemetry, clock)
         self._watches: dict[Host, Watch] = {}
         self._absent: dict[Host, tuple[Watch, float]] = {}
+        self._companies = Companies()
         self._trouble = ""
         self._asking: Future[Sequence[Host]] | None = None
         self._asked_s = -math.inf
@@ -113,8 +119,8 @@ class Loop:
             if watch.idle and watch.wake_s <= self.beat_s:
                 watch.reading_since_s = self.beat_s
                 watch.reading = self._readers.submit(self._read, watch, self._source)
-        for watch in self._as_read():
-            self._take_batch(watch)
+        for parts in self._as_complete():
+            self._judge(parts)
             if self._stopped():
                 return
         for watch in self._watches.values():
@@ -171,6 +177,9 @@ class Loop:
             absent = self._absent.pop(host, None)
             self._watches[host] = absent[0] if absent else Watch(host, HostState.new(host.instance))
             _LOG.info("%s is a target", host.instance)
+        for host in found:
+            self._watches[host].host = host  # it may have changed its group
+        self._companies.keep(map(key_of, self._watches.values()))
         for host in sorted(self._watches.keys() - set(found)):
             watch = self._watches.pop(host)
             self._keeper.save(watch)
@@ -204,60 +213,114 @@ class Loop:
         """Whether the program is to end: a round of many hosts is not worth finishing then."""
         return self._clock.wait(0.0)
 
-    def _take_batch(self, watch: Watch) -> None:
-        """Judge what was read of one host."""
+    def _as_complete(self) -> Iterable[list[Part]]:
+        """What was read of one host, or of a whole group of peers: hosts of a group wait for those that are as late."""
+        held: dict[Key, list[Part]] = {}
+        for watch in self._as_read():
+            batch = self._batch(watch)
+            if batch is None:
+                continue
+            key = key_of(watch)
+            if key is None:
+                yield [(watch, batch)]
+                continue
+            held.setdefault(key, []).append((watch, batch))
+            if not any(self._awaits(other, key) for other in self._watches.values()):
+                yield held.pop(key)
+        yield from held.values()
+
+    def _awaits(self, other: Watch, key: Key) -> bool:
+        """Whether a host of the group is being read; who did not answer in the last round is not waited for."""
+        return other.reading is not None and other.reading_since_s == self.beat_s and key_of(other) == key
+
+    def _batch(self, watch: Watch) -> Batch | None:
+        """What was read of one host; None where that failed."""
         future, watch.reading = watch.reading, None
         assert future is not None, "a batch that is taken was read"
         watch.wake_s = self._clock.elapsed_s() + watch.stride_s(self._settings)
         try:
-            batch = future.result()
-            judged = self._judge(watch, batch)
+            return future.result()
         except SourceError as error:
             self._telemetry.count(outputs.READ_ERRORS, self._source.name)
             self._begin_trouble(watch, str(error))
-            return
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one host, the others go on
-            self._telemetry.count(outputs.STEP_ERRORS)
-            if not watch.trouble:
-                _LOG.exception("%s cannot be judged", watch.host.instance)
-            self._begin_trouble(watch, f"{type(error).__name__}: {error}", log=False)
-            watch.next_number += 1
-            return
-        if judged and watch.trouble:
-            _LOG.info("%s is judged again", watch.host.instance)
-            watch.trouble = ""
-        self._plan(watch, batch, judged)
+            self._fail(watch, error)
+        return None
 
-    def _judge(self, watch: Watch, batch: Batch) -> int:
-        """Judge windows of one host in order, for as long as the round's budget lasts; how many."""
-        self._telemetry.count(outputs.WINDOWS_SKIPPED, by=batch.skipped)
-        judge, frame = watch.judge, batch.frame
-        if judge is None or frame is None:
-            return 0
+    def _fail(self, watch: Watch, error: Exception) -> None:
+        self._telemetry.count(outputs.STEP_ERRORS)
+        if not watch.trouble:
+            _LOG.error("%s cannot be judged", watch.host.instance, exc_info=error)
+        self._begin_trouble(watch, f"{type(error).__name__}: {error}", log=False)
+        watch.next_number += 1
+
+    def _judge(self, parts: Sequence[Part]) -> None:
+        """Judge windows of one host, or of peers side by side, in order, for as long as the round's budget lasts."""
+        going = {watch.host: watch for watch, _ in parts}
+        judged, failed = dict.fromkeys(going, 0), set[Host]()
+        for _, batch in parts:
+            self._telemetry.count(outputs.WINDOWS_SKIPPED, by=batch.skipped)
         # Hosts that are behind share the time, so that a round is short and those that are not behind stay so.
         behind = max(1, sum(other.behind for other in self._watches.values()))
-        deadline_s = self._clock.elapsed_s() + judge.stride_s * _BUDGET_STRIDES / behind
-        for count, end_s in enumerate(batch.ends_s):
-            begun_s = self._clock.elapsed_s()
-            if count and (begun_s > deadline_s or self._stopped()):
-                return count
-            part = _cut(frame, end_s - judge.lookback_s, end_s)
-            judge_by = replace(judge, maintained=self._maintenance.covers(watch.host, end_s))
-            watch.state, verdict = self._judging.step(part, watch.state, end_s, judge_by)
-            watch.next_number += 1
-            self._telemetry.count(outputs.WINDOWS)
-            self._telemetry.observe(outputs.STEP_DURATION, self._clock.elapsed_s() - begun_s)
-            if watch.fit is not None:
-                watch.fit.since.append((part, end_s, judge_by))
-            lag_s = self._source.now_s(watch.host) - end_s
-            if len(batch.ends_s) == 1:
-                self._telemetry.observe(outputs.END_TO_END, lag_s)
-            judged = Judged(watch.host, verdict, part, judge.window_s, judge.stride_s, lag_s, batch.complete_s)
-            for sink in self._sinks:
-                self._guard(sink, sink.publish, judged)
-            if self._trainer.begin_if_due(watch, end_s, judge) and len(batch.ends_s) > _FEW_WINDOWS:
-                return count + 1
-        return len(batch.ends_s)
+        stride_s = max(watch.stride_s(self._settings) for watch, _ in parts)
+        deadline_s = self._clock.elapsed_s() + stride_s * _BUDGET_STRIDES * len(parts) / max(behind, len(parts))
+        for count, end_s in enumerate(sorted({end_s for _, batch in parts for end_s in batch.ends_s})):
+            if count and (self._clock.elapsed_s() > deadline_s or self._stopped()):
+                break
+            here = [(watch, batch) for watch, batch in parts if watch.host in going and end_s in batch.ends_s]
+            pieces = [self._tried(watch, partial(self._piece, watch, batch, end_s)) for watch, batch in here]
+            shown = [piece for piece in pieces if piece is not None]
+            company = self._companies.of(shown, end_s, self._watches.values())
+            more = {
+                piece.watch.host: self._tried(piece.watch, partial(self._judge_window, piece, company))
+                for piece in shown
+            }
+            for watch, _ in here:
+                judged[watch.host] += more.get(watch.host) is not None
+                if not more.get(watch.host):
+                    del going[watch.host]
+            failed |= {watch.host for watch, _ in here if more.get(watch.host) is None}
+        for watch, batch in parts:
+            if watch.host not in failed:
+                if judged[watch.host] and watch.trouble:
+                    _LOG.info("%s is judged again", watch.host.instance)
+                    watch.trouble = ""
+                self._plan(watch, batch, judged[watch.host])
+
+    def _tried(self, watch: Watch, call: Callable[[], T]) -> T | None:
+        """What ``call`` gives; None where it fails, which is then this host's trouble."""
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one host, the others go on
+            self._fail(watch, error)
+            return None
+
+    def _piece(self, watch: Watch, batch: Batch, end_s: float) -> Piece:
+        return piece_of(watch, batch, end_s, self._judging, self._maintenance.covers(watch.host, end_s))
+
+    def _judge_window(self, piece: Piece, company: Company) -> bool:
+        """Judge one window and tell of it; whether to go on with the next one."""
+        watch, batch, end_s, judge, begun_s = (
+            piece.watch,
+            piece.batch,
+            piece.end_s,
+            piece.judge_by,
+            self._clock.elapsed_s(),
+        )
+        step = piece.step(self._judging, company)
+        watch.state, verdict = step(watch.state)
+        watch.next_number += 1
+        self._telemetry.count(outputs.WINDOWS)
+        self._telemetry.observe(outputs.STEP_DURATION, self._clock.elapsed_s() - begun_s)
+        if watch.fit is not None:
+            watch.fit.since.append((step, end_s))
+        lag_s = self._source.now_s(watch.host) - end_s
+        if len(batch.ends_s) == 1:
+            self._telemetry.observe(outputs.END_TO_END, lag_s)
+        judged = Judged(watch.host, verdict, piece.frame, judge.window_s, judge.stride_s, lag_s, batch.complete_s)
+        for sink in self._sinks:
+            self._guard(sink, sink.publish, judged)
+        return not (self._trainer.begin_if_due(watch, end_s, judge) and len(batch.ends_s) > _FEW_WINDOWS)
 
     def _plan(self, watch: Watch, batch: Batch, judged: int) -> None:
         """When the host is due again."""
@@ -306,11 +369,3 @@ class Loop:
         if self.beat_s - since_s > limit_s and not watch.behind:
             what = "no new samples" if watch.reading is None else "no answer from the source"
             self._begin_trouble(watch, f"{what} for {limit_s:g} s")
-
-
-def _cut(frame: Frame, start_s: float, end_s: float) -> Frame:
-    """The rows in (start_s, end_s]."""
-    first, last = frame.times_s.searchsorted((start_s, end_s), side="right")
-    if first == 0 and last == len(frame.times_s):
-        return frame
-    return Frame(frame.instance, frame.times_s[first:last], frame.values[first:last], frame.columns)

@@ -90,11 +90,18 @@ def fit_parts(x: Floats, features: tuple[Feature, ...]) -> Parts:
     r, usable = correlations(z), covered(x)
     groups = group_by_correlation(r, usable, INDEPENDENT_R)
     distinct = group_by_correlation(r, usable, DISTINCT_R).representatives[:MOST_DISTINCT]
-    numbers = {name: number for number, name in enumerate(JUDGED_SUBSYSTEMS)}
-    subsystem = np.array([numbers[feature.channel.subsystem] for feature in features], dtype=np.intp)
-    layout = Layout(subsystem, JUDGED_SUBSYSTEMS, groups.representatives, distinct)
+    layout = layout_of(features, groups.representatives, distinct)
     detectors = tuple(detector.fit(z, layout) for detector in registered().values())
     return Parts(scaler, groups, layout, detectors)
+
+
+def layout_of(
+    features: tuple[Feature, ...], independent: npt.NDArray[np.intp], distinct: npt.NDArray[np.intp]
+) -> Layout:
+    """The layout of these features, of which some represent the others."""
+    numbers = {name: number for number, name in enumerate(JUDGED_SUBSYSTEMS)}
+    subsystem = np.array([numbers[feature.channel.subsystem] for feature in features], dtype=np.intp)
+    return Layout(subsystem, JUDGED_SUBSYSTEMS, independent, distinct)
 
 
 def fit_model(

@@ -11,15 +11,20 @@ import numpy as np
 
 from detector import attribution
 from detector.channels import evaluate
+from detector.company import ALONE, Company, extended
+from detector.comparison import Compared, compare, joined, lead, page_level
 from detector.episode import advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.judge import Judge
 from detector.learning import alarm_level, learn
 from detector.model import FUSED, Judgement, Model, Rating, judge, rate
+from detector.peers import PEERS
 from detector.state import NEVER, HostState, Scored
-from detector.training import align
+from detector.training import Float32s, align
 from detector.verdict import Cause, Deviations, Phase, Verdict
+
+Sizes = tuple[tuple[float, Float32s], ...]
 
 MOST_CAUSES = 8
 RECENT_WINDOWS = 5
@@ -32,19 +37,30 @@ def features_at(frame: Frame, ends_s: Floats, judge_by: Judge) -> Features:
     return extract(evaluate(frame, first_row=first_row), ends_s, judge_by.window_s)
 
 
+def window_at(frame: Frame, end_s: float, judge_by: Judge) -> Features:
+    """The features of the one window that ends at ``end_s``."""
+    return features_at(frame, np.array([end_s]), judge_by)
+
+
 def step(frame: Frame, state: HostState, end_s: float, judge_by: Judge) -> tuple[HostState, Verdict]:
     """Judge the window that ends at ``end_s``. ``frame`` must cover the ``lookback_s`` before it."""
     assert frame.instance == state.instance, f"frame of {frame.instance} for the state of {state.instance}"
     assert not end_s <= state.last_end_s, "a window is judged once, in order of time"
-    return judge_window(features_at(frame, np.array([end_s]), judge_by), state, judge_by)
+    return judge_window(window_at(frame, end_s, judge_by), state, judge_by)
 
 
-def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[HostState, Verdict]:
-    """As ``step``, from the features of that one window."""
-    end_s, x = float(window.end_s[0]), window.x.astype(np.float32)[0]
-    state = replace(state, last_end_s=end_s)
+def judge_window(
+    window: Features, state: HostState, judge_by: Judge, company: Company = ALONE
+) -> tuple[HostState, Verdict]:
+    """As ``step``, from the features of that one window and of those that the host's peers show at the same time."""
+    end_s, x, names = float(window.end_s[0]), window.x.astype(np.float32)[0], window.names
+    middle = np.empty(0)
+    state = joined(replace(state, last_end_s=end_s), company)
+    if company.group:
+        middle = company.middle(state.instance, names)
+        x, names = np.concatenate([x, middle.astype(np.float32)]), extended(names, company.group)
     disturbed_from_s, disturbed_until_s = state.disturbed_s
-    if np.isnan(x).all() or disturbed_from_s < end_s <= disturbed_until_s:
+    if np.isnan(window.x).all() or disturbed_from_s < end_s <= disturbed_until_s:
         if state.model is not None:
             # A quiet vote: an episode that is open ends when the rule says so, not with the first such window.
             state = _episode(_with_score(state, Scored(end_s, NEVER, NEVER), judge_by), state.model, end_s, judge_by)
@@ -56,17 +72,21 @@ def judge_window(window: Features, state: HostState, judge_by: Judge) -> tuple[H
         state = replace(state, baseline_from_s=end_s)
     if state.model is None:
         if end_s - state.baseline_from_s >= judge_by.settling_s and not judge_by.maintained:
-            state = replace(state, training=state.training.add(end_s, x, window.names, judge_by.stride_s))
+            state = replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
         return state, _verdict_without_score(state, end_s, judge_by)
     model = state.model
     judgement = judge(model, align(window.x, window.names, model.names))
     state, normalised = _smoothed(state, end_s, judgement.normalised[0], judge_by)
     rating = rate(model, normalised[None, :])
-    state = _remember(state, judgement, rating, end_s, judge_by)
+    compared = None
+    if company.group:
+        among_peers = align(np.stack([window.x[0], middle]), window.names, model.names)
+        state, compared = compare(state, among_peers[0], among_peers[1], end_s, judge_by)
+    state = _remember(state, judgement, rating, compared, end_s, judge_by)
     state = _episode(state, model, end_s, judge_by)
     if not judge_by.maintained:
-        state = learn(state, end_s, x, window.names, judge_by)
-    return state, _verdict(state, model, judgement, rating, window, judge_by)
+        state = learn(state, end_s, x, names, judge_by)
+    return state, _verdict(state, model, judgement, rating, compared, window, company, judge_by)
 
 
 def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge) -> HostState:
@@ -93,10 +113,19 @@ def _smoothed(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -
     return replace(state, normalised=recent), mean
 
 
-def _remember(state: HostState, judgement: Judgement, rating: Rating, end_s: float, judge_by: Judge) -> HostState:
-    """With this window's score, which is a quiet vote in maintenance, and its deviations."""
+def _remember(
+    state: HostState,
+    judgement: Judgement,
+    rating: Rating,
+    compared: Compared | None,
+    end_s: float,
+    judge_by: Judge,
+) -> HostState:
+    """With this window's scores, which are quiet votes in maintenance, and its deviations."""
     quiet = judge_by.maintained
     scored = Scored(end_s, *((NEVER, NEVER) if quiet else (float(rating.scores[FUSED][0]), float(rating.fused[0]))))
+    if compared is not None and not quiet:
+        scored = replace(scored, peers=compared.score, apart=compared.apart)
     size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
     return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-judge_by.sizes_kept :])
 
@@ -109,16 +138,22 @@ def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
 
 def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> HostState:
     """The state with its episode advanced by the newest window."""
-    level = alarm_level([scored.score for scored in state.scores], judge_by)
-    onset_s = next((scored.end_s for scored in state.scores if scored.score > 1.0), end_s)
+    own, apart = (
+        alarm_level(scores, judge_by)
+        for scores in zip(*((each.score, each.peers) for each in state.scores), strict=True)
+    )
+    level = max(own, apart)
+    onset_s = next((scored.end_s for scored in state.scores if scored.exceeds), end_s)
     subsystem = state.episode.subsystem
     if state.episode.opens(level) and not state.episode.resumes(end_s, judge_by.merge_s):
-        before = size_before(state, onset_s - judge_by.window_s)
+        state = replace(state, peers=replace(state.peers, leads=apart > own))
+        sizes = _sizes(state, apart > own)
+        before = size_before(sizes, onset_s - judge_by.window_s)
         state = replace(state, before=before)
-        during = newest_size(state)
-        subsystem = attribution.leading(_shares(model, _evidence(model, during, before)))
-    page_level = model.fused.page_score()
-    episode = advance(state.episode, level, page_level, end_s, onset_s, subsystem, judge_by.merge_s)
+        evidence = _evidence(model, newest_size(sizes), before)
+        subsystem = attribution.leading(_shares(state, model, evidence, apart > own))
+    pages_at = page_level(state, own, apart)
+    episode = advance(state.episode, level, pages_at, end_s, onset_s, subsystem, judge_by.merge_s)
     return replace(
         state,
         episode=episode,
@@ -127,28 +162,34 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
     )
 
 
-def size_before(state: HostState, until_s: float) -> Floats:
+def _sizes(state: HostState, by_peers: bool) -> Sizes:
+    """The newest windows' |deviations|, from the host's past or from its peers."""
+    return state.peers.sizes if by_peers else state.sizes
+
+
+def size_before(sizes: Sizes, until_s: float) -> Floats:
     """Mean |deviation| float64[F] of the remembered windows that end by then; zeros where there are none."""
-    chosen = [size for end_s, size in state.sizes if end_s <= until_s]
+    chosen = [size for end_s, size in sizes if end_s <= until_s]
     if not chosen:
-        return np.zeros(len(state.sizes[-1][1]))
+        return np.zeros(len(sizes[-1][1]))
     mean: Floats = np.mean(chosen, axis=0, dtype=np.float64)
     return mean
 
 
-def newest_size(state: HostState) -> Floats:
+def newest_size(sizes: Sizes) -> Floats:
     """Mean |deviation| float64[F] of the newest windows."""
-    newest: Floats = np.mean([size for _, size in state.sizes[-NEWEST:]], axis=0, dtype=np.float64)
+    newest: Floats = np.mean([size for _, size in sizes[-NEWEST:]], axis=0, dtype=np.float64)
     return newest
 
 
 def evidence_now(state: HostState, model: Model, judge_by: Judge) -> Floats:
     """Evidence of each feature, float64[F]: the newest windows against those before, or before the open episode."""
-    recent_s = state.sizes[-1][0] - RECENT_WINDOWS * judge_by.stride_s
+    sizes = _sizes(state, lead(state))
+    recent_s = sizes[-1][0] - RECENT_WINDOWS * judge_by.stride_s
     before = state.before if state.episode.open else None
     if before is None:
-        before = size_before(state, recent_s - judge_by.window_s)
-    return _evidence(model, newest_size(state), before)
+        before = size_before(sizes, recent_s - judge_by.window_s)
+    return _evidence(model, newest_size(sizes), before)
 
 
 def _evidence(model: Model, during: Floats, before: Floats) -> Floats:
@@ -157,8 +198,9 @@ def _evidence(model: Model, during: Floats, before: Floats) -> Floats:
     return evidence
 
 
-def _shares(model: Model, evidence: Floats) -> dict[str, float]:
-    return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], model.usual_evidence)
+def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) -> dict[str, float]:
+    usual = state.peers.model.usual_evidence if by_peers and state.peers.model else model.usual_evidence
+    return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual)
 
 
 def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:
@@ -188,24 +230,45 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
 
 
 def _verdict(
-    state: HostState, model: Model, judgement: Judgement, rating: Rating, window: Features, judge_by: Judge
+    state: HostState,
+    model: Model,
+    judgement: Judgement,
+    rating: Rating,
+    compared: Compared | None,
+    window: Features,
+    company: Company,
+    judge_by: Judge,
 ) -> Verdict:
-    end_s = float(window.end_s[0])
-    evidence = evidence_now(state, model, judge_by)
-    x = align(window.x, window.names, model.names)[0]
-    deviations = Deviations(model.features, judgement.z[0], x, model.parts.scaler.median)
+    evidence, by_peers = evidence_now(state, model, judge_by), lead(state)
+    deviations = _deviations(model, judgement, compared if by_peers else None, window)
     scores = {name: float(values[0]) for name, values in rating.scores.items()}
+    score, p_value = scores.pop(FUSED), float(rating.p_value[0])
+    if compared is not None:
+        scores[PEERS] = compared.score
+        if not compared.score <= score:
+            score, p_value = compared.score, compared.p_value
+    verdict = _verdict_without_score(state, float(window.end_s[0]), judge_by)
     return replace(
-        _verdict_without_score(state, end_s, judge_by),
-        score=scores[FUSED],
-        p_value=float(rating.p_value[0]),
-        detectors={name: score for name, score in scores.items() if name != FUSED},
-        agreement=sum(score > 1.0 for name, score in scores.items() if name != FUSED),
-        shares=_shares(model, evidence),
+        verdict,
+        score=score,
+        p_value=p_value,
+        detectors=scores,
+        agreement=sum(value > 1.0 for value in scores.values()),
+        shares=_shares(state, model, evidence, by_peers),
         causes=_causes(model, deviations, evidence),
         coverage=float(judgement.coverage[0]),
+        common=company.common(state.instance, verdict.active),
         deviations=deviations,
     )
+
+
+def _deviations(model: Model, judgement: Judgement, compared: Compared | None, window: Features) -> Deviations:
+    """The window beside the host's own past or, where it is ``compared``, beside its peers."""
+    x, median = align(window.x, window.names, model.names)[0], model.parts.scaler.median
+    if compared is None:
+        return Deviations(model.features, judgement.z[0], x, median)
+    typical = np.where(np.isnan(compared.typical), median, compared.typical)
+    return Deviations(model.features, compared.z, x, typical)
 
 
 def _causes(model: Model, deviations: Deviations, evidence: Floats) -> tuple[Cause, ...]:

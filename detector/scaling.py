@@ -36,15 +36,18 @@ class Scaler:
         return np.where(self.sign * z < 0, 0.0, z)
 
 
-def fit_scaler(x: Floats, features: tuple[Feature, ...]) -> Scaler:
-    """Typical value and spread of each column of ``x`` [N, F]; all-NaN columns get median 0."""
+def fit_scaler(x: Floats, features: tuple[Feature, ...], floors: float = 1.0) -> Scaler:
+    """Typical value and spread of each column of ``x`` [N, F]; all-NaN columns get median 0.
+
+    No spread is less than so many ``floors`` allow.
+    """
     assert x.shape[1] == len(features), f"{x.shape[1]} columns for {len(features)} features"
     empty = np.isnan(x).all(axis=0)
     known = np.where(empty, 0.0, x)
     (median,) = _quantiles(known, (0.5,))
     above = share_above(len(x))
     mad, high = _quantiles(np.abs(known - median), (0.5, 1.0 - above))
-    least = np.array([LEAST_SPREAD[feature.channel.scale] for feature in features])
+    least = floors * np.array([LEAST_SPREAD[feature.channel.scale] for feature in features])
     # A bursty channel rests at one value most of the time: its MAD is 0, its high end is not.
     spread = np.maximum.reduce([MAD_TO_SIGMA * mad, high / _NORMAL.inv_cdf(1.0 - above / 2), least])
     return Scaler(median, spread, np.array([_sign(feature) for feature in features]))

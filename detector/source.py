@@ -10,7 +10,7 @@ import inspect
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from detector import sources
@@ -23,11 +23,12 @@ KEPT_S = 60.0  # before the start of a read, for the next one
 
 @dataclass(frozen=True, slots=True, order=True)
 class Host:
-    """Who is judged. ``instance`` and ``job`` go onto all outputs; ``peer``, if not empty, names the workload group."""
+    """Who is judged. ``instance`` and ``job`` go onto all outputs; ``peer``, if not empty, names the workload group
+    that it belongs to at the moment."""
 
     instance: str
     job: str = ""
-    peer: str = ""
+    peer: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

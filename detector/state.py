@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from catalog import SIGNALS
 from catalog.series import parse_series
 from catalog.signal import JUDGED_SUBSYSTEMS
-from detector.calibration import Calibration, Tail
+from detector.calibration import Calibration
 from detector.channels import channel_of
 from detector.detectors.protocol import Layout
 from detector.detectors.registry import registered
@@ -22,6 +22,9 @@ from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Normaliser
 from detector.model import Model, Parts, judge, rate
+from detector.peers import PeerState
+from detector.peers import from_arrays as peers_from_arrays
+from detector.peers import to_arrays as peers_to_arrays
 from detector.pruning import Groups
 from detector.scaling import Scaler
 from detector.training import Block, Float32s, Training
@@ -34,11 +37,19 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A window's fused score with its bound at 1, and the normalised value that it was calibrated from."""
+    """A window's fused score with its bound at 1 and the normalised value that it was calibrated from, and both of the
+    comparison with its peers, NaN without."""
 
     end_s: float
     score: float
     fused: float
+    peers: float = NEVER
+    apart: float = NEVER
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether either score is over its bound."""
+        return self.score > 1.0 or self.peers > 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,7 @@ class HostState:
     sizes: tuple[tuple[float, Float32s], ...] = ()
     before: Floats | None = None
     episode: Episode = field(default_factory=Episode)
+    peers: PeerState = field(default_factory=PeerState)
     maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     minute: tuple[float, float] = (NEVER, -np.inf)  # start of the running minute and its largest alarm statistic
     disturbed_s: tuple[float, float] = (NEVER, NEVER)
@@ -100,12 +112,16 @@ class HostState:
             "fitted_s": self.fitted_s,
             "blocks": [list(block.names) for block in self.training.blocks],
             "model": None,
+            "peers": None,
         }
         arrays: Arrays = {"maxima": self.maxima}
         for number, block in enumerate(self.training.blocks):
             arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"] = block.end_s, block.x
         if self.model is not None:
             header["model"] = _model_to_arrays(self.model, arrays)
+        if self.peers.group:
+            header["peers"], more = peers_to_arrays(self.peers)
+            arrays |= more
         return header, arrays
 
     @classmethod
@@ -121,11 +137,14 @@ class HostState:
         )
         training = Training(blocks=blocks, names=tuple(header["names"]))
         model = None if header["model"] is None else _model_from_arrays(header["model"], arrays)
+        compared = header.get("peers")  # absent in what was saved before there were any
+        peers = peers_from_arrays(compared, arrays, model.features if model else ()) if compared else PeerState()
         return cls(
             instance=header["instance"],
             features=tuple(map(feature_of, header["names"])),
             training=training,
             model=model,
+            peers=peers,
             maxima=arrays["maxima"],
             baseline_from_s=header["baseline_from_s"],
             rebaselining=header["rebaselining"],
@@ -172,16 +191,7 @@ def _model_to_arrays(model: Model, arrays: Arrays) -> dict[str, Any]:
     return {
         "names": list(model.names),
         "rows": model.rows,
-        "calibrations": {
-            name: {
-                "rows": calibration.rows,
-                "tail": {f.name: getattr(calibration.tail, f.name) for f in fields(Tail)},
-                "bound": calibration.bound,
-                "page_bound": None if np.isinf(calibration.page_bound) else calibration.page_bound,
-                "provisional": calibration.provisional,
-            }
-            for name, calibration in model.calibrations.items()
-        },
+        "calibrations": {name: calibration.to_header() for name, calibration in model.calibrations.items()},
     }
 
 
@@ -203,14 +213,7 @@ def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArr
         detectors,
     )
     calibrations = {
-        name: Calibration(
-            arrays[f"calibration/{name}/sample"],
-            entry["rows"],
-            Tail(**entry["tail"]),
-            entry["bound"],
-            np.inf if entry["page_bound"] is None else entry["page_bound"],
-            entry["provisional"],
-        )
+        name: Calibration.from_header(entry, arrays[f"calibration/{name}/sample"])
         for name, entry in header["calibrations"].items()
     }
     names = tuple(header["names"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.exporters import EXPORTERS, OWN, Exporter
@@ -17,12 +17,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """One scraped exporter. ``rank`` is its place in ``EXPORTERS``, ``host`` names the host that it is on."""
+    """One scraped exporter. ``rank`` is its place in ``EXPORTERS``, ``host`` names the host that it is on,
+    ``peer`` the workload group of that, if it is in one."""
 
     rank: int
     job: str
     instance: str
     host: str
+    peer: str = field(default="", compare=False)
 
     @property
     def exporter(self) -> Exporter:
@@ -35,13 +37,13 @@ class Target:
         return equal(job=self.job, instance=self.instance)
 
 
-def question(jobs: Sequence[str], host_label: str, back_s: int = 0) -> str:
+def question(jobs: Sequence[str], host_label: str, peer_label: str = "", back_s: int = 0) -> str:
     """The query that all targets answer with the time of their newest sample; ``jobs`` are all where empty.
 
     With ``back_s`` those answer that had a sample so long ago or later, with the time that is asked for.
     """
     chosen = equal(job=jobs[0]) if len(jobs) == 1 else [matching("job", one_of(jobs))] if jobs else []
-    labels = ", ".join(dict.fromkeys(("job", "instance", *([host_label] if host_label else []))))
+    labels = ", ".join(dict.fromkeys(("job", "instance", *filter(None, (host_label, peer_label)))))
     selector = "{" + ",".join(chosen) + "}" if chosen else ""
     before, after = ("last_over_time(", f"[{back_s}s])") if back_s else ("", "")
     parts = (
@@ -52,7 +54,7 @@ def question(jobs: Sequence[str], host_label: str, back_s: int = 0) -> str:
     return " or ".join(parts)
 
 
-def answered(entries: Iterable[Mapping[str, Any]], host_label: str) -> dict[Target, float]:
+def answered(entries: Iterable[Mapping[str, Any]], host_label: str, peer_label: str = "") -> dict[Target, float]:
     """Targets and the times of their newest samples, seconds since the epoch; what has no instance is none."""
     ranks = {one.name: rank for rank, one in enumerate(EXPORTERS)}
     found: dict[Target, float] = {}
@@ -60,7 +62,8 @@ def answered(entries: Iterable[Mapping[str, Any]], host_label: str) -> dict[Targ
         labels = entry["metric"]
         instance = labels.get("instance", "")
         host = labels.get(host_label, "") if host_label else _without_port(instance)
-        target = Target(ranks[labels.get(_KIND, OWN.name)], labels.get("job", ""), instance, host or instance)
+        rank, peer = ranks[labels.get(_KIND, OWN.name)], labels.get(peer_label, "")
+        target = Target(rank, labels.get("job", ""), instance, host or instance, peer)
         if instance:
             found[target] = max(float(entry["value"][1]), found.get(target, 0.0))
     return found
@@ -89,5 +92,6 @@ def by_host(targets: Iterable[Target]) -> dict[Host, tuple[Target, ...]]:
     for group in groups.values():
         own = [target for target in group if target.exporter is OWN]
         for together in [[target] for target in own] if len(own) > 1 else [group]:
-            found[Host(together[0].instance, together[0].job)] = tuple(together)
+            peer = next((target.peer for target in together if target.peer), "")
+            found[Host(together[0].instance, together[0].job, peer)] = tuple(together)
     return found

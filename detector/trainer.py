@@ -10,6 +10,8 @@ from catalog import outputs
 from detector import learning, pipeline
 from detector.background import Background
 from detector.clock import Clock
+from detector.company import Company
+from detector.features import Features
 from detector.frame import Frame
 from detector.judge import Judge
 from detector.state import HostState
@@ -29,6 +31,8 @@ class Judging:
     step: Callable[[Frame, HostState, float, Judge], tuple[HostState, Verdict]] = pipeline.step
     due: Callable[[HostState, float, Judge], bool] = learning.due
     fit: Callable[[HostState, Judge], HostState] = learning.fit
+    features: Callable[[Frame, float, Judge], Features] = pipeline.window_at
+    among: Callable[[Features, HostState, Judge, Company], tuple[HostState, Verdict]] = pipeline.judge_window
 
 
 class Trainer:
@@ -63,8 +67,8 @@ class Trainer:
         last_s = fit.since[-1][1] if fit.since else state.last_end_s
         if not watch.behind:  # what is judged now was not, when it happened
             state = pipeline.disturbed(state, took_s, last_s, judge)
-        for frame, end_s, judge_by in fit.since:
-            state, _ = self._judging.step(frame, state, end_s, judge_by)
+        for step, _ in fit.since:
+            state, _ = step(state)
         watch.state = state
         return True
 

@@ -64,7 +64,7 @@ class Verdict:
     p_value: float = float("nan")
     detectors: Mapping[str, float] = field(
         default_factory=dict
-    )  # deviation, subspace, forest: each with its bound at 1
+    )  # deviation, subspace, forest, and peers where there are any: each with its bound at 1
     agreement: int = 0  # how many detectors exceed their own bound
     active: bool = False  # the alarm rule holds (warning)
     page: bool = False  # the alarm rule holds at the page budget
@@ -81,3 +81,4 @@ class Verdict:
     deviations: Deviations | None = field(default=None, compare=False, repr=False)  # None without a model or data
     fitted_s: float = float("nan")  # up to when the model has learned
     maintained: bool = False  # somebody works on the host: no alarm is raised, nothing is learned
+    common: bool = False  # many hosts of the same group have an episode open: what they share may be to blame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from detector.settings import Settings
 from detector.source import Host, Source
 from detector.state import HostState
 from detector.store import Store
+from detector.verdict import Verdict
 
 MOST_WINDOWS = 60  # judged on one read
 _SAME_INTERVAL = 0.2  # a scrape interval that moved by less than this part is the same one
@@ -37,13 +38,17 @@ class Batch:
     skipped: int
 
 
+Step = Callable[[HostState], tuple[HostState, Verdict]]
+"""The judging of one window, which can be done again with another state."""
+
+
 @dataclass(slots=True)
 class Fit:
-    """A fit in the background, and the windows judged since it began."""
+    """A fit in the background, and the windows judged since it began, each with its end."""
 
     future: Future[tuple[HostState, float]]
     """The state with its new model, and how many seconds the fit took."""
-    since: list[tuple[Frame, float, Judge]] = field(default_factory=list)
+    since: list[tuple[Step, float]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -60,16 +60,28 @@ class Signals:
 
 
 class SimulatedHost:
-    """Goes on for as long as it is asked; at most ``days``. The same seed gives the same host."""
+    """Goes on for as long as it is asked; at most ``days``. The same seed gives the same host.
 
-    def __init__(self, lines: tuple[Line, ...], profile: Profile, seed: int, interval_s: float, days: float) -> None:
+    Hosts of one ``job`` have its phases and steps together, and all else each for itself.
+    """
+
+    def __init__(
+        self,
+        lines: tuple[Line, ...],
+        profile: Profile,
+        seed: int,
+        interval_s: float,
+        days: float,
+        job: int | None = None,
+    ) -> None:
         self.lines, self.interval_s = lines, interval_s
-        self._chance = np.random.default_rng(seed)
+        self._chance = np.random.default_rng(seed if job is None else [seed, job])
+        shared = self._chance if job is None else np.random.default_rng(job)
         self._rows = 0
-        self._edges_s, self._levels = _phases(profile, days * DAY_S, self._chance)
+        self._edges_s, self._levels = _phases(profile, days * DAY_S, shared)
         self._short = _short_programs(days, self._chance)
         self._serve, self._noon_s = profile.serve, float(self._chance.uniform(0.0, DAY_S))
-        self._step_s = float(self._chance.uniform(2.0, 8.0))
+        self._step_s = float(shared.uniform(2.0, 8.0))
         self._rest = np.array([line.rest for line in lines])
         gains = np.exp(_GAIN_SPREAD * self._chance.standard_normal(len(lines)))
         self._added = np.array([[line.added.get(drive, 0.0) for line in lines] for drive in DRIVES]) * gains

@@ -35,13 +35,13 @@ class Deviation(Detector):
     @classmethod
     def fit(cls, z: Floats, layout: Layout) -> Self:
         """See ``Detector``."""
-        statistic, _ = _top_means(np.abs(np.nan_to_num(z)), layout)
+        statistic, _ = top_means(np.abs(np.nan_to_num(z)), layout)
         return cls(layout, np.maximum(high(statistic), _LEAST_TYPICAL))
 
     def score(self, z: Floats) -> Scores:
         """See ``Detector``."""
         size = np.abs(np.nan_to_num(z))
-        statistic, top = _top_means(size, self.layout)
+        statistic, top = top_means(size, self.layout)
         relative = statistic / self.usual
         worst = relative.argmax(axis=1)
         rows = np.arange(len(z))
@@ -55,7 +55,7 @@ class Deviation(Detector):
 
     def rate(self, z: Floats) -> Floats:
         """See ``Detector``."""
-        statistic, _ = _top_means(np.abs(np.nan_to_num(z)), self.layout)
+        statistic, _ = top_means(np.abs(np.nan_to_num(z)), self.layout)
         worst: Floats = (statistic / self.usual).max(axis=1)
         return worst
 
@@ -69,7 +69,7 @@ class Deviation(Detector):
         return cls(layout, arrays["usual"].astype(np.float64))
 
 
-def _top_means(size: Floats, layout: Layout) -> tuple[Floats, list[npt.NDArray[np.intp]]]:
+def top_means(size: Floats, layout: Layout) -> tuple[Floats, list[npt.NDArray[np.intp]]]:
     """Mean of the largest sizes [N, G] by subsystem among the independent features, and which columns they are."""
     statistic = np.zeros((len(size), len(layout.subsystems)))
     top: list[npt.NDArray[np.intp]] = []

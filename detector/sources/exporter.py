@@ -21,7 +21,7 @@ from detector.samples import Header, SamplesError, decode
 from detector.section import Duration, Section, Texts, Url, check_url
 from detector.source import KEPT_S, Host, Origin, Source, SourceError
 
-_TARGET = re.compile(r"(?:(?P<instance>[^=/\s]+)=)?(?P<url>\S+)")
+_TARGET = re.compile(r"(?:(?P<instance>[^=/@\s]*)(?:@(?P<peer>[^=/@\s]+))?=)?(?P<url>\S+)")
 _LARGEST_BYTES = 256 << 20
 _SCHEMAS_KEPT = 16
 _SHOWN = 3
@@ -31,17 +31,17 @@ _COMPLETE = 0.9  # a time is complete once the next sample, an interval after th
 _LOG = logging.getLogger(__name__)
 
 
-def _split_target(target: str) -> tuple[str, str]:
-    """Instance and URL of a target.
+def _split_target(target: str) -> tuple[str, str, str]:
+    """Instance, URL and workload group of a target.
 
-    >>> _split_target("web01:9100=http://10.0.0.1:17720"), _split_target("http://10.0.0.1:17720")
-    (('web01:9100', 'http://10.0.0.1:17720'), ('10.0.0.1:17720', 'http://10.0.0.1:17720'))
+    >>> _split_target("web01:9100@job7=http://10.0.0.1:17720"), _split_target("http://10.0.0.1:17720")
+    (('web01:9100', 'http://10.0.0.1:17720', 'job7'), ('10.0.0.1:17720', 'http://10.0.0.1:17720', ''))
     """
     match = _TARGET.fullmatch(target)
     if match is None:
-        raise ValueError(f"{target!r} must be a URL such as http://127.0.0.1:17720, or INSTANCE=URL")
+        raise ValueError(f"{target!r} must be a URL such as http://127.0.0.1:17720, INSTANCE=URL or INSTANCE@GROUP=URL")
     url = check_url(match["url"])
-    return match["instance"] or urlsplit(url).netloc.rpartition("@")[2], url
+    return match["instance"] or urlsplit(url).netloc.rpartition("@")[2], url, match["peer"] or ""
 
 
 def _check_targets(targets: tuple[str, ...]) -> tuple[str, ...]:
@@ -59,7 +59,8 @@ class ExporterSettings(Section):
 
     targets: Annotated[Texts, AfterValidator(_check_targets)] = Field(
         default=("http://127.0.0.1:17720",),
-        description="URLs of exporters. The instance of a host is its host:port, or what stands before a = sign.",
+        description="URLs of exporters. The instance of a host is its host:port, or what stands before a = sign. "
+        "Hosts that stand before it as INSTANCE@GROUP are compared with the others of that workload group.",
         examples=["web01:17720=http://10.0.0.1:17720"],
     )
     job: str = Field(default="hostpulse", description="The label `job` on all outputs.")
@@ -115,8 +116,8 @@ class ExporterSource(Source):
         self._clock = clock
         self._fetcher = Fetcher(settings.timeout_s, _LARGEST_BYTES)
         self._targets = {
-            Host(instance, settings.job): _Target(url, horizon_s)
-            for instance, url in map(_split_target, settings.targets)
+            Host(instance, settings.job, peer): _Target(url, horizon_s)
+            for instance, url, peer in map(_split_target, settings.targets)
         }
 
     @property

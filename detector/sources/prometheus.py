@@ -51,6 +51,12 @@ class PrometheusSettings(Section):
         default=("prometheus_replica", "replica"),
         description="Labels that tell apart two databases that scrape the same targets. Their samples are merged.",
     )
+    peer_label: str = Field(
+        default="",
+        pattern="[a-zA-Z_][a-zA-Z0-9_]*|",
+        description="Label of the targets that names the workload group of a host, whose hosts are compared with each "
+        "other; empty for no groups. `job` is the scrape job, not that.",
+    )
     access: AccessSettings = AccessSettings()
     timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
     latency_offset_s: Duration = Field(
@@ -101,20 +107,22 @@ class PrometheusSource(Source):
 
     def hosts(self) -> Sequence[Host]:
         """See ``Source``: whoever has a recent sample of what every exporter has."""
-        label = self._settings.host_label
-        return self._follow(answered(self._api.instant(question(self._settings.job, label)), label))
+        return self._follow(self._targets(0))
 
     def past_hosts(self, start_s: float, end_s: float) -> Sequence[Host]:
         """See ``Source``: whoever has a sample then of what every exporter has."""
-        label = self._settings.host_label
-        asked = question(self._settings.job, label, math.ceil(end_s - start_s))
-        hosts = self._follow(answered(self._api.instant(asked, time=f"{end_s:.3f}"), label))
+        hosts = self._follow(self._targets(math.ceil(end_s - start_s), time=f"{end_s:.3f}"))
         every = [scrapes for record in self._records.values() for scrapes in record.scrapes.values()]
         for back_s in (min(end_s - start_s, self._horizon_s), end_s - start_s):  # of who left early nothing is recent
             for scrapes in every:
                 if math.isnan(scrapes.interval_s):
                     self._measure(scrapes, back_s, time=f"{end_s:.3f}")
         return hosts
+
+    def _targets(self, back_s: int, **parameters: str) -> dict[Target, float]:
+        """Targets and their newest samples' times; see ``question``."""
+        labels = self._settings.host_label, self._settings.peer_label
+        return answered(self._api.instant(question(self._settings.job, *labels, back_s), **parameters), *labels)
 
     def _follow(self, newest_s: Mapping[Target, float]) -> Sequence[Host]:
         """Take over who is there."""
@@ -126,7 +134,7 @@ class PrometheusSource(Source):
             record.follow(targets)
             for target, scrapes in record.scrapes.items():
                 scrapes.newest_s = newest_s[target]
-        return list(self._records)
+        return list(found)
 
     def newest_s(self, host: Host) -> float:
         """See ``Source``; as of the last call of ``hosts``."""

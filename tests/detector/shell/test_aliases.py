@@ -228,6 +228,12 @@ def test_several_exporters_of_ours_on_one_machine_are_hosts_of_their_own() -> No
     assert by_host(targets[1:]) == {Host("h:2", "a"): tuple(targets[1:])}
 
 
+def test_any_of_its_targets_may_tell_the_group_of_a_host() -> None:
+    targets = [Target(0, "a", "h:1", "h"), Target(1, "node", "h:9100", "h", "job 7")]
+    (host,) = by_host(targets)
+    assert (host, host.peer) == (Host("h:1", "a"), "job 7")
+
+
 def test_label_may_name_the_host(site: Site) -> None:
     given = PrometheusSettings.model_validate({"url": site.prometheus.url, "host_label": "instance"})
     source = PrometheusSource(given, 60.0, SystemClock())

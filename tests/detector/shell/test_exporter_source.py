@@ -45,6 +45,12 @@ def test_host_is_called_by_its_address_unless_named(exporter: ScriptedExporter) 
     assert source_of(exporter, targets=[f"web01:17720={exporter.url}"], job="edge")[1] == Host("web01:17720", "edge")
 
 
+def test_host_is_compared_with_the_group_that_its_target_names(exporter: ScriptedExporter) -> None:
+    for target, instance in ((f"web01@job-7={exporter.url}", "web01"), (f"@job-7={exporter.url}", exporter.address)):
+        host = source_of(exporter, targets=[target])[1]
+        assert (host, host.peer) == (Host(instance, "hostpulse"), "job-7")
+
+
 def test_many_targets_are_told_in_short(exporter: ScriptedExporter) -> None:
     source, _ = source_of(exporter)
     assert source.address == exporter.url

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -151,8 +152,15 @@ def test_promtool_has_nothing_to_say_against_it() -> None:
     assert complaints == []
 
 
-def test_every_declared_output_is_exposed_with_its_help_and_type() -> None:
+def test_common_cause_is_told_of_hosts_that_are_in_a_group() -> None:
+    page = Page(replace(alarm(common=True), host=replace(HOST, peer="job 7")))
+    assert page.value("hostpulse_anomaly_common_cause") == 1
     page = Page(alarm())
+    assert page.value("hostpulse_anomaly_common_cause") is None
+
+
+def test_every_declared_output_is_exposed_with_its_help_and_type() -> None:
+    page = Page(replace(alarm(), host=replace(HOST, peer="job 7")))
     for output in OUTPUTS.values():
         if "instance" in output.labels or not output.labels:
             continue

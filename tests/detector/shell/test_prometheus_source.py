@@ -120,6 +120,13 @@ def test_values_lie_where_they_were_sampled_and_repeats_are_gone(
     source.close()
 
 
+def test_label_of_the_targets_names_the_group_of_a_host(prometheus: Prometheus) -> None:
+    given = PrometheusSettings.model_validate({"url": prometheus.url, "peer_label": "job"})
+    source = PrometheusSource(given, 60.0, SystemClock())
+    assert {(host.job, host.peer) for host in source.hosts()} == {(job, job) for job in TARGETS}
+    source.close()
+
+
 def test_next_read_asks_only_for_what_is_new(prometheus: Prometheus) -> None:
     source = source_of(prometheus.url, "plain")
     (host,) = source.hosts()
