@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from threading import Event
 from typing import Self
 
@@ -34,11 +34,18 @@ class Watched:
 
     def get(self, path: str) -> bytes:
         """The body of an answer; AssertionError for any other status than 200."""
-        self._connection.request("GET", path)
-        response = self._connection.getresponse()
+        try:
+            response = self._asked(path)
+        except ConnectionError:  # a server may close a connection on which nothing was asked for long
+            self._connection.close()
+            response = self._asked(path)
         body = response.read()
         assert response.status == 200, f"{path}: {response.status} {body[:200]!r}"
         return body
+
+    def _asked(self, path: str) -> HTTPResponse:
+        self._connection.request("GET", path)
+        return self._connection.getresponse()
 
     def load(self, seconds: float, per_second: float, path: str = "/metrics") -> float:
         """Ask ``per_second`` times a second for so many seconds; returns the share of one core that it used then."""

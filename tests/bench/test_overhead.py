@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -40,6 +41,13 @@ def test_cpu_time_of_another_process_grows_with_its_work(tmp_path: Path) -> None
         used_s = watched.cpu_s() - before_s
         assert 0.002 < used_s < 2.0
         assert watched.rss_bytes() > 1e7
+
+
+def test_connection_that_was_closed_is_made_anew(tmp_path: Path) -> None:
+    with start_exporter(tmp_path) as server, Watched(server) as watched:
+        first = watched.get("/-/healthy")
+        watched._connection.sock.shutdown(socket.SHUT_RDWR)  # as a server does with one that was idle for long
+        assert watched.get("/-/healthy") == first
 
 
 def test_short_run_ends_with_one_line_of_plausible_figures(capsys: pytest.CaptureFixture[str]) -> None:
