@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from threading import Event
@@ -81,15 +82,26 @@ def cpu_s(call: Callable[[], object]) -> float:
     return time.process_time() - started_s
 
 
+def _each(frame: Frame, windows: Features, judge_by: Judge) -> Iterator[tuple[float, Frame]]:
+    """The end of each window that is to be judged, and the samples that this takes."""
+    for end_s in windows.end_s[MOST_ROWS:]:
+        first, last = frame.times_s.searchsorted((end_s - judge_by.lookback_s, end_s), side="right")
+        yield float(end_s), Frame(frame.instance, frame.times_s[first:last], frame.values[first:last], frame.columns)
+
+
+def features_cpu_ms(frame: Frame, windows: Features, judge_by: Judge) -> float:
+    """CPU of making the features of one window from its samples."""
+    parts = list(_each(frame, windows, judge_by))
+    return 1000 * median(cpu_s(partial(features_at, part, np.array([end_s]), judge_by)) for end_s, part in parts)
+
+
 def step_cpu_ms(frame: Frame, windows: Features, judge_by: Judge) -> float:
     """CPU of judging one window from its samples."""
     learned_from = Features(windows.end_s[:MOST_ROWS], windows.x[:MOST_ROWS], windows.features)
     state, taken_s = replace(learned(learned_from, judge_by), instance=frame.instance), []
-    for end_s in windows.end_s[MOST_ROWS:]:
-        first, last = frame.times_s.searchsorted((end_s - judge_by.lookback_s, end_s), side="right")
-        part = Frame(frame.instance, frame.times_s[first:last], frame.values[first:last], frame.columns)
+    for end_s, part in _each(frame, windows, judge_by):
         started_s = time.process_time()
-        state, verdict = step(part, state, float(end_s), judge_by)
+        state, verdict = step(part, state, end_s, judge_by)
         taken_s.append(time.process_time() - started_s)
         assert np.isfinite(verdict.score), "a window with samples has a score"
     return 1000 * median(taken_s)
@@ -183,6 +195,7 @@ def measure(windows: int, folder: Path) -> dict[str, float]:
         newest = chosen(simulated_windows, slice(MOST_ROWS, None), FEATURES)
         theirs_ms, ours_ms = forest_row_ms(state, newest.x)
         return {
+            "features_cpu_ms": features_cpu_ms(frame, simulated_windows, judge_by),
             "step_cpu_ms": step_cpu_ms(frame, simulated_windows, judge_by),
             "fit_s": median(cpu_s(lambda: fit(state, judge_by)) for _ in range(_FITS)),
             "state_kb": state_kb(simulated_windows, judge_by, folder / "saved"),

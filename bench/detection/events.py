@@ -74,7 +74,7 @@ def alarmed(active: Bools, label: Bools, interval_s: float, window_s: float) -> 
         alarms_per_day=len(raised) / days,
         false_episodes_per_day=float((~touches).sum()) / days,
         delay_s=float(np.median(first[found])) * interval_s if found.any() else np.nan,
-        chance_hit_rate=_mean(np.array([_by_chance(active, end - start + after) for start, end in segments])),
+        chance_hit_rate=_mean(np.array([by_chance(active, end - start + after) for start, end in segments])),
     )
 
 
@@ -86,7 +86,7 @@ def _first(active: Bools) -> float:
     return float(active.argmax()) if active.any() else np.nan
 
 
-def _by_chance(active: Bools, length: int) -> float:
+def by_chance(active: Bools, length: int) -> float:
     """Share of all places on a circle at which a segment of such a length meets an alarm: the same alarms, moved to a
     random time, find it so often."""
     if not active.any():
