@@ -317,7 +317,16 @@ class Loop:
         lag_s = self._source.now_s(watch.host) - end_s
         if len(batch.ends_s) == 1:
             self._telemetry.observe(outputs.END_TO_END, lag_s)
-        judged = Judged(watch.host, verdict, piece.frame, judge.window_s, judge.stride_s, lag_s, batch.complete_s)
+        judged = Judged(
+            watch.host,
+            verdict,
+            piece.frame,
+            judge.window_s,
+            judge.stride_s,
+            lag_s,
+            batch.complete_s,
+            watch.constants,
+        )
         for sink in self._sinks:
             self._guard(sink, sink.publish, judged)
         return not (self._trainer.begin_if_due(watch, end_s, judge) and len(batch.ends_s) > _FEW_WINDOWS)

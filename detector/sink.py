@@ -9,10 +9,11 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from catalog.series import Series
 from detector import sinks
 from detector.clock import Clock
 from detector.frame import Frame
@@ -36,6 +37,8 @@ class Judged:
     """Time from the window's end until now, on the source's clock."""
     complete_s: float
     """Up to when the source has samples: later than the window's end while windows are caught up."""
+    constants: Sequence[Series] = ()
+    """What the host is, once somebody asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from catalog.series import Series
 from detector import sources
 from detector.clock import Clock
 from detector.frame import Frame
@@ -99,6 +100,10 @@ class Source(ABC):
 
     def origins(self, host: Host) -> Sequence[Origin]:  # noqa: ARG002 - for who can tell
         """Which exporters tell of a host, as of the last read; the most trusted first. None where nobody knows."""
+        return ()
+
+    def constants(self, host: Host) -> Sequence[Series]:  # noqa: ARG002 - for who can tell
+        """What the host is, as series whose labels say so (``facts.CONSTANTS``). None where nobody knows."""
         return ()
 
     def past_hosts(self, start_s: float, end_s: float) -> Sequence[Host]:  # noqa: ARG002 - what the past is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import math
@@ -10,11 +11,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from catalog.duration import format_duration
+from catalog.series import Series
 from detector import schedule
 from detector.frame import Frame
 from detector.judge import Judge
 from detector.settings import Settings
-from detector.source import Host, Source
+from detector.source import Host, Source, SourceError
 from detector.state import HostState
 from detector.store import Store
 from detector.verdict import Verdict
@@ -22,6 +24,7 @@ from detector.verdict import Verdict
 MOST_WINDOWS = 60  # judged on one read
 _SAME_INTERVAL = 0.2  # a scrape interval that moved by less than this part is the same one
 _CLOCK_RAN_BACK_S = 60.0
+_CONSTANT_S = 3600.0  # what a host is changes at a reboot at most
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,6 +75,8 @@ class Watch:
     no_fit_before_s: float = -math.inf
     saved_s: float = math.nan
     saving: Future[None] | None = None
+    constants: Sequence[Series] = ()
+    asked_constants_s: float = -math.inf
 
     @property
     def idle(self) -> bool:
@@ -139,6 +144,10 @@ def read(watch: Watch, source: Source, store: Store | None, settings: Settings) 
     frame = source.read(watch.host, ends_s[0] - judge.lookback_s, ends_s[-1]) if ends_s else None
     if ends_s:
         watch.next_number = pending.first
+    if watch.state.episode.open and complete_s > watch.asked_constants_s + _CONSTANT_S:
+        watch.asked_constants_s = complete_s
+        with contextlib.suppress(SourceError):  # an incident without them is better than none
+            watch.constants = source.constants(watch.host)
     return Batch(ends_s, frame, complete_s, pending.count - len(ends_s), pending.skipped)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from catalog.signal import Role
 from detector.diagnosis.diagnose import Moved, diagnose
 from detector.diagnosis.signature import Signature
+from detector.facts import facts_of
 from detector.incidents.incident import Incident, Line, Onset, identity
 from detector.incidents.probing import Probing
 from detector.incidents.window import Levels, Window
@@ -39,7 +40,7 @@ class Case:
 
     def __init__(self, host: Host, signatures: Sequence[Signature]) -> None:
         self.host = host
-        self.facts: Mapping[str, str] = {}
+        self._facts: dict[str, str] = {}
         self._signatures = signatures
         self._levels = Levels()
         self._windows: deque[Window] = deque(maxlen=_MOST_BEFORE)
@@ -64,6 +65,7 @@ class Case:
             self._open.rows.append(window)
         if self._open.take(verdict):
             self._open.probing.look(judged.frame)
+            self._facts |= facts_of(judged.constants, judged.frame)
             return self._incident(self._open)
         return None
 
@@ -112,7 +114,7 @@ class Case:
                 "votes": {name: score for name, score in verdict.detectors.items() if math.isfinite(score)},
                 "curve": tuple((row.end_s, row.score) for row in episode.rows if math.isfinite(row.score)),
                 "series": self._series(episode),
-                "facts": dict(self.facts),
+                "facts": dict(self._facts),
             }
         )
 

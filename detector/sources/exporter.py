@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from catalog.exporters import OWN
-from catalog.series import parse_series
+from catalog.series import Series, parse_series
 from detector.buffer import Buffer, Columns
 from detector.clock import Clock
+from detector.facts import constants_in
 from detector.fetch import Fetcher, FetchError, without_password
 from detector.frame import Floats, Frame
 from detector.samples import Header, SamplesError, decode
@@ -160,6 +161,17 @@ class ExporterSource(Source):
         target = self._targets[host]
         families = frozenset(series.name for columns in target.columns.values() for series in columns)
         return [Origin(OWN.name, host.job, host.instance, target.interval_s(), families)]
+
+    def constants(self, host: Host) -> Sequence[Series]:
+        """See ``Source``; they are on ``/metrics`` alone."""
+        url = f"{self._targets[host].url}/metrics"
+        try:
+            status, body = self._fetcher.get(url, {})
+        except FetchError as error:
+            raise SourceError(str(error)) from error
+        if status != 200:
+            raise SourceError(f"{without_password(url)}: status {status}")
+        return constants_in(body.decode(errors="replace"))
 
     def close(self) -> None:
         """See ``Source``."""

@@ -16,12 +16,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from catalog import FAMILIES
+from catalog.series import Series
 from detector.access import Access, AccessSettings
 from detector.buffer import Buffer
 from detector.clock import Clock
+from detector.facts import CONSTANTS
 from detector.fetch import Fetcher
 from detector.frame import Frame
-from detector.query import QueryApi
+from detector.query import QueryApi, matching, one_of
 from detector.scrapes import Scrapes
 from detector.section import Duration, Section, Texts, Url
 from detector.source import Host, Origin, Source, SourceError
@@ -188,6 +191,16 @@ class PrometheusSource(Source):
                 frozenset(scrapes.families),
             )
             for scrapes in self._record(host).scrapes.values()
+        ]
+
+    def constants(self, host: Host) -> Sequence[Series]:
+        """See ``Source``; of our own exporter, whose labels are known."""
+        main = self._record(host).main.target
+        entries = self._api.instant(_selector(main, [matching("__name__", one_of(CONSTANTS))]))
+        return [
+            Series(family.name, tuple((label, entry["metric"].get(label, "")) for label in family.labels))
+            for entry in entries
+            if (family := FAMILIES.get(entry["metric"].get("__name__", ""))) is not None
         ]
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from catalog import FAMILIES
 from catalog.family import Tier
 from detector import source
 from detector.clock import SystemClock
+from detector.facts import CONSTANTS
 from detector.frame import Floats, Frame
 from detector.section import Section
 from detector.source import Host, Source, SourceError
@@ -177,3 +179,13 @@ def test_source_that_is_not_there_is_a_clear_error_in_time(kind: type[Source]) -
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1"):
         [made.newest_s(host) for host in made.hosts()]
     assert time.monotonic() - begun_s < 5
+
+
+@every_source
+def test_host_is_described_by_its_constants(read: tuple[Source, Host]) -> None:
+    made, host = read
+    made.newest_s(host)
+    names = {one.name for one in made.constants(host)}
+    assert {"hostpulse_host_info", "hostpulse_cpu_info", "hostpulse_exporter_build_info"} <= names <= set(CONSTANTS)
+    (system,) = (one for one in made.constants(host) if one.name == "hostpulse_host_info")
+    assert system.label("kernel") == os.uname().release
