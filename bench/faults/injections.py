@@ -18,9 +18,9 @@ from bench.faults.groups import Limits, make
 from bench.faults.journal import Journal
 from bench.faults.link import Link, run
 from bench.faults.resident import Resident
+from deploy.debian import UnavailableError
 from tests.servers import binary, environment
 
-HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
 _STOP_LIMIT_S = 30.0
 
 
@@ -153,19 +153,27 @@ class Dropped:
 
 @dataclass(frozen=True)
 class HugePages:
-    """So many more huge pages of the default size are set aside. What writes them is part of the bench."""
+    """So many more huge pages of a size are set aside. What writes them is part of the bench."""
 
     pages: int
+    size_kb: int = 2048
     tool = "resident"
+
+    @property
+    def file(self) -> Path:
+        """Where the kernel is told how many there are to be."""
+        return Path(f"/sys/kernel/mm/hugepages/hugepages-{self.size_kb}kB/nr_hugepages")
 
     def prepare(self, place: Place) -> Switch:
         """See ``Injection``."""
-        before = HUGE_PAGES.read_text().strip()
-        place.journal.note("write", str(HUGE_PAGES), before)
+        if not self.file.exists():
+            raise UnavailableError(f"this host has no huge pages of {self.size_kb} kB")
+        before = self.file.read_text().strip()
+        place.journal.note("write", str(self.file), before)
 
         def on() -> None:
-            HUGE_PAGES.write_text(str(int(before) + self.pages))
-            got = int(HUGE_PAGES.read_text()) - int(before)
+            self.file.write_text(str(int(before) + self.pages))
+            got = int(self.file.read_text()) - int(before)
             assert got > 0, "not one huge page could be set aside: free memory is in too small pieces"
 
-        return Pair(on, lambda: HUGE_PAGES.write_text(before))
+        return Pair(on, lambda: self.file.write_text(before))

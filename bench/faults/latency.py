@@ -28,7 +28,7 @@ import numpy as np
 from bench.faults.__main__ import CANNOT, at_least, names
 from bench.faults.stage import MERGE_S, Ground, ground, start_host_exporter
 from bench.faults.suite import FAULTS, Fault
-from bench.faults.watch import Watcher
+from bench.faults.watch import Watcher, await_calm
 from deploy.debian import UnavailableError
 from detector.frame import Floats
 from detector.samples import decode
@@ -104,24 +104,11 @@ def measure(folder: Path, faults: Sequence[str], baseline_s: float) -> dict[str,
         wait_until(learned, 2 * baseline_s + _CALM_LIMIT_S, "all have a model")
         rows: dict[str, list[Row]] = {name: [] for name in INTERVALS}
         for fault in faults:
-            _await_calm(chain)
+            await_calm(list(chain.watchers.values()))
             _LOG.info("fault %s", fault)
             for name, row in _put_in(chain, fault).items():
                 rows[name].append(row)
         return rows
-
-
-def _await_calm(chain: Chain) -> None:
-    """Until no alarm is raised and the next one is another episode."""
-    calm_from_s = time.monotonic()
-
-    def calm() -> bool:
-        nonlocal calm_from_s
-        if any(watcher.newest.get("active") for watcher in chain.watchers.values()):
-            calm_from_s = time.monotonic()
-        return time.monotonic() - calm_from_s > 2 * MERGE_S
-
-    wait_until(calm, _CALM_LIMIT_S, "all are calm")
 
 
 def _put_in(chain: Chain, name: str) -> dict[str, Row]:

@@ -83,17 +83,24 @@ def detected(found: Sequence[Found]) -> list[Found]:
     return [one for one in faults if FAULTS[one.step.name].control not in seen]
 
 
-def outside(track: Track, steps: Sequence[Step], seconds: float) -> tuple[int, float]:
-    """Alarms that opened neither in a fault or control nor soon after one, and the hours that they had for it."""
-    put_in = [step for step in steps if step.kind is not Kind.OUTAGE]
-    taken = sum(min(step.end_s + AFTER_S, seconds) - step.start_s for step in put_in)
-    false = [
+def false_alarms(track: Track, steps: Sequence[Step], seconds: float) -> list[Alarm]:
+    """Those that opened neither in a fault or control nor soon after one."""
+    return [
         one
         for one in track.alarms
         if 0 <= one.start_s <= seconds
-        and not any(step.start_s <= one.start_s <= step.end_s + AFTER_S for step in put_in)
+        and not any(step.start_s <= one.start_s <= step.end_s + AFTER_S for step in _put_in(steps))
     ]
-    return len(false), (seconds - taken) / 3600
+
+
+def outside(track: Track, steps: Sequence[Step], seconds: float) -> tuple[int, float]:
+    """How many those are, and the hours that they had for it."""
+    taken_s = sum(min(step.end_s + AFTER_S, seconds) - step.start_s for step in _put_in(steps))
+    return len(false_alarms(track, steps, seconds)), (seconds - taken_s) / 3600
+
+
+def _put_in(steps: Sequence[Step]) -> list[Step]:
+    return [step for step in steps if step.kind is not Kind.OUTAGE]
 
 
 def chance_hit_rate(track: Track, steps: Sequence[Step], seconds: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench.faults.matching import Found, figures, find
+from bench.faults.matching import Found, Track, false_alarms, figures, find
 from bench.faults.plan import Kind
 from bench.faults.run import EMBEDDED, Outcome
 
@@ -23,8 +23,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
 
 
 def tables(outcome: Outcome) -> str:
-    """Both tables."""
-    return f"{_steps(outcome)}\n\n{_detectors(outcome)}"
+    """Both tables, and between them what the embedded detector raised beside what was put in."""
+    return "\n\n".join(part for part in (_steps(outcome), _false(outcome), _detectors(outcome)) if part)
 
 
 def _steps(outcome: Outcome) -> str:
@@ -35,20 +35,28 @@ def _steps(outcome: Outcome) -> str:
     )]  # fmt: skip
     for number, one in enumerate(find(outcome.tracks[EMBEDDED], outcome.steps)):
         delays = "".join(f"{_cell(found[number].active_delay_s):>22}" for found in others.values())
+        blamed = _blamed(one, outcome.tracks[EMBEDDED])
         diagnosis = (one.alarm.signature if one.alarm is not None else "") or "-"
         lines.append(
-            f"{one.step.kind:<9}{one.step.name:<14}{one.step.load:<10}{_blamed(one):<12}{diagnosis:<22}"
+            f"{one.step.kind:<9}{one.step.name:<14}{one.step.load:<10}{blamed:<12}{diagnosis:<22}"
             f"{_cell(one.score_delay_s):>8}{_cell(one.active_delay_s):>9}{delays}"
         )
     return "\n".join(lines)
 
 
-def _blamed(one: Found) -> str:
-    """The subsystem; one that is wrong to blame with a mark."""
+def _blamed(one: Found, track: Track) -> str:
+    """The subsystem; one that is wrong to blame with a mark; or that an alarm was there already."""
     if one.alarm is None:
-        return "-"
+        return "(before)" if any(other.start_s < one.step.start_s <= other.end_s for other in track.alarms) else "-"
     right = one.step.kind is not Kind.FAULT or one.subsystem_right
     return one.alarm.subsystem + ("" if right else " (!)")
+
+
+def _false(outcome: Outcome) -> str:
+    alarms = false_alarms(outcome.tracks[EMBEDDED], outcome.steps, outcome.seconds)
+    return "\n".join(
+        f"outside  {one.start_s:.0f} to {one.end_s:.0f} s: {one.subsystem} {one.signature or '-'}" for one in alarms
+    )
 
 
 def _detectors(outcome: Outcome) -> str:

@@ -11,9 +11,10 @@ from typing import Any, Self
 import requests
 
 from bench.faults.matching import Alarm, Track
-from tests.servers import Server
+from tests.servers import Server, wait_until
 
 LEARNING = "learning"
+CALM_S = 30.0
 _POLL_S, _LIMIT_S = 0.25, 5.0
 Verdict = Mapping[str, Any]
 
@@ -76,6 +77,19 @@ class Watcher:
             for one in self.alarms.copy()
         ]
         return Track(alarms, [(at_s - start_s, score) for at_s, score in self.scores.copy()], names_subsystems=True)
+
+
+def await_calm(watchers: Sequence[Watcher], limit_s: float = 600.0) -> None:
+    """Until no alarm has been raised for so long that the next one is another episode."""
+    calm_from_s = time.monotonic()
+
+    def calm() -> bool:
+        nonlocal calm_from_s
+        if any(watcher.newest.get("active") for watcher in watchers):
+            calm_from_s = time.monotonic()
+        return time.monotonic() - calm_from_s > CALM_S
+
+    wait_until(calm, limit_s, "all are calm")
 
 
 _OPENED_APART_S = 5.0

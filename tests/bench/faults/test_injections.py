@@ -14,7 +14,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from bench.faults.injections import HUGE_PAGES
+from bench.faults.injections import HugePages
 from bench.faults.stage import Ground, ground, require_root, start_host_exporter
 from bench.faults.suite import CONTROLS, FAULTS, Fault
 from catalog.family import Kind
@@ -135,11 +135,12 @@ def _left(pid: int, folder: Path) -> list[str]:
 
 
 def test_huge_pages_are_given_back(made: tuple[Ground, Server]) -> None:
-    before, switch = HUGE_PAGES.read_text(), made[0].faults["huge_pages"]
+    pages, switch = HugePages(1).file, made[0].faults["huge_pages"]
+    before = pages.read_text()
     switch.on()
-    assert int(HUGE_PAGES.read_text()) > int(before)
+    assert int(pages.read_text()) > int(before)
     switch.off()
-    assert HUGE_PAGES.read_text() == before
+    assert pages.read_text() == before
 
 
 def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,3 +93,9 @@ def test_json_has_the_figures_that_were_promised() -> None:
 def test_wrong_subsystem_is_marked_in_the_table() -> None:
     outcome = Outcome(STEPS, SECONDS, {EMBEDDED: _track(Alarm(106.0, 140.0, "storage", "x"))})
     assert "storage (!)" in tables(outcome)
+
+
+def test_table_tells_alarms_that_were_there_before_and_those_beside_the_faults() -> None:
+    text = tables(Outcome(STEPS, SECONDS, {EMBEDDED: _track(Alarm(90.0, 140.0, "cpu"))}))
+    assert "(before)" in text
+    assert "outside  90 to 140 s: cpu -" in text
