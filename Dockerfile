@@ -8,6 +8,7 @@ COPY detector detector
 RUN python -m venv /opt/hostpulse && /opt/hostpulse/bin/pip install --no-cache-dir --disable-pip-version-check .
 
 FROM python:3.13-slim-bookworm
+LABEL org.opencontainers.image.title=hostpulse org.opencontainers.image.licenses=Apache-2.0
 COPY --from=build /opt/hostpulse /opt/hostpulse
 ENV PATH=/opt/hostpulse/bin:$PATH PYTHONUNBUFFERED=1
 RUN install --directory --owner=65532 --group=65532 /var/lib/hostpulse

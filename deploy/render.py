@@ -19,6 +19,7 @@ from deploy.diagnosis_page import diagnosis_page
 from deploy.exporter_page import exporter_page
 from deploy.grafana import build
 from deploy.recording_rules import recording_rules
+from deploy.reference_page import reference_page
 
 _ROOT = Path(__file__).resolve().parents[1]
 _INTRODUCTION = """\
@@ -113,6 +114,7 @@ RENDERED: Mapping[str, Callable[[], str]] = {
     "docs/diagnosis.md": diagnosis_page,
     "docs/exporter.md": exporter_page,
     "docs/metrics.md": metrics_page,
+    "docs/reference.md": reference_page,
     **build.rendered(),
     "deploy/prometheus/rules/capacity.yml": recording_rules,
 }

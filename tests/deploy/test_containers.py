@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -21,15 +23,15 @@ SERVICES = ["alertmanager", "detector", "exporter", "grafana", "prometheus"]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 
 
-def _compose(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMPOSE, "-f", file, "config", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
+def _compose(file: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    *others, last = arguments
+    files = [word for other in (file, *others) for word in ("-f", other)]
+    return subprocess.run([COMPOSE, *files, "config", last], cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
-@lru_cache(maxsize=1)
-def _services() -> dict[str, dict[str, Any]]:
-    run = _compose(ROOT / "docker-compose.yml", "--format=json")
+@lru_cache(maxsize=2)
+def _services(*beside: Path) -> dict[str, dict[str, Any]]:
+    run = _compose(ROOT / "docker-compose.yml", *beside, "--format=json")
     assert run.returncode == 0, run.stderr
     services: dict[str, dict[str, Any]] = json.loads(run.stdout)["services"]
     return services
@@ -54,9 +56,32 @@ def test_service_is_pinned_watched_and_confined(name: str) -> None:
     assert image
     assert tag.lstrip("v")[0].isdigit()
     assert service["healthcheck"]["test"]
+    assert service["restart"] == "unless-stopped"
+    assert {"cpus", "memory", "pids"} <= service["deploy"]["resources"]["limits"].keys()
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert {port["host_ip"] for port in service["ports"]} == {"127.0.0.1"}
+
+
+def test_only_the_exporter_has_capabilities_and_for_them_a_user_who_gets_them() -> None:
+    capable = {name: service["cap_add"] for name, service in _services().items() if "cap_add" in service}
+    assert capable == {"exporter": ["PERFMON", "SYSLOG", "DAC_READ_SEARCH"]}
+    users = {name: service["user"].partition(":")[0] for name, service in _services().items()}
+    assert [name for name, user in users.items() if user in {"0", "root"}] == ["exporter"]
+
+
+def test_gpus_come_with_a_file_beside_the_first() -> None:
+    exporter = _services(ROOT / "deploy" / "docker-compose.gpu.yml")["exporter"]
+    (device,) = exporter["deploy"]["resources"]["reservations"]["devices"]
+    assert (device["driver"], device["count"]) == ("nvidia", -1)
+    assert exporter["deploy"]["resources"]["limits"] == _services()["exporter"]["deploy"]["resources"]["limits"]
+    assert exporter["cap_drop"] == ["ALL"]
+
+
+def test_capabilities_are_those_of_the_unit() -> None:
+    unit = (ROOT / "deploy" / "systemd" / "hostpulse-exporter.service").read_text()
+    (line,) = re.findall(r"^AmbientCapabilities=(.*)$", unit, flags=re.MULTILINE)
+    assert line.replace("CAP_", "").split() == _services()["exporter"]["cap_add"]
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -76,6 +101,19 @@ def test_service_uses_flags_that_its_program_has(name: str) -> None:
 def test_unit_uses_flags_that_its_program_has(file: Path) -> None:
     (line,) = (line for line in file.read_text().splitlines() if line.startswith("ExecStart="))
     assert _unknown_flags(line.removeprefix("ExecStart=").split()) == []
+
+
+def test_units_have_no_key_that_systemd_does_not_know(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    for unit in UNITS:
+        installed = re.sub(r"/opt/hostpulse/bin/\S+", "/bin/true", unit.read_text())
+        (tmp_path / unit.name).write_text(installed)
+    run = subprocess.run(
+        [analyze, "verify", "--man=no", *tmp_path.iterdir()], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert [line for line in run.stderr.splitlines() if str(tmp_path) in line] == []
 
 
 def test_board_and_data_source_are_where_grafana_looks() -> None:

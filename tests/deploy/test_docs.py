@@ -1,0 +1,122 @@
+"""The pages: each thing has its heading, each link its target, and each command of README and tutorial works."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from deploy.reference_page import reference_page
+from detector.detectors.registry import registered
+from detector.settings import walk
+from exporter.collector import discover
+from exporter.settings import Settings
+from tests.deploy.test_prometheus import ALERTS
+from tests.servers import wait_until
+from tests.tree import ROOT
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+ELSEWHERE = {  # commands of README and tutorial that are tried in another way, or cannot be tried here
+    "make venv": "the environment that runs this test",
+    "make run": "tests/deploy/test_run_local.py",
+    "make test": "this",
+    "python3 -m venv /opt/hostpulse": "tests/test_packaging.py, in another folder",
+    "/opt/hostpulse/bin/pip install .": "tests/test_packaging.py, in another folder",
+    "dd if=/dev/zero of=big bs=1M count=20000 oflag=direct; rm big": "tests/e2e/test_faults.py, with a gentler tool",
+    "watch -n1": "needs a terminal",
+}
+LIMIT_S = 240.0
+
+
+def _blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def _headings(page: str) -> list[str]:
+    without_code = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^#+ (.+)$", without_code, flags=re.MULTILINE)
+
+
+def _anchor(heading: str) -> str:
+    """As GitHub makes it of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_each_setting_collector_detector_and_alert_has_its_heading() -> None:
+    headings = _headings(reference_page())
+    wanted = [f"--{setting.metadata['flag']}" for setting in fields(Settings)]
+    wanted += [setting.key for setting in walk()]
+    wanted += [*discover(), *registered(), *(alert["alert"] for alert in ALERTS)]
+    assert [name for name in wanted if f"`{name}`" not in headings] == []
+    assert len(wanted) > 100
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        file = page.parent / name if name else page
+        known = file.suffix == ".md" and file.is_file() and map(_anchor, _headings(file.read_text()))
+        if not file.exists() or (anchor and anchor not in (known or ())):
+            broken.append(target)
+    assert broken == []
+
+
+def _commands(page: str) -> Iterator[str]:
+    """Lines of blocks that are commands: those with a program that is known here in front."""
+    programs = {command.partition(" ")[0] for command in ELSEWHERE}
+    for block in _blocks(page, r"(?:sh)?"):
+        yield from (line.partition("  #")[0].strip() for line in block.splitlines() if line.split(" ")[0] in programs)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/operating.md"])
+def test_command_that_the_tutorial_does_not_run_is_tried_elsewhere(page: str) -> None:
+    commands = list(_commands((ROOT / page).read_text()))
+    untold = [command for command in commands if not command.startswith(tuple(ELSEWHERE))]
+    assert untold == []
+    assert commands
+
+
+def test_tutorial_works_as_written(tmp_path: Path) -> None:
+    script = "\n".join(block for block in _blocks(TUTORIAL, "sh") if block.strip() not in ELSEWHERE)
+    ports = {port: str(_free_port()) for port in ("17720", "17721")}
+    for written, free in ports.items():
+        script = script.replace(f":{written}", f":{free}")
+    (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (tmp_path / "log").open("wb") as log:
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+        try:
+            wait_until(lambda: process.poll() is not None, LIMIT_S, (tmp_path / "log").read_text)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)  # what the script left behind
+            process.wait(10)
+    said = (tmp_path / "log").read_text()
+    assert process.returncode == 0, said
+    for expected in ("hostpulse_host_pressure_waiting", "learning_progress_ratio{", '"comment":"tutorial"', '"phase":'):
+        assert expected in said
+    assert not (tmp_path / "tutorial-state").exists()
+
+
+def _free_port() -> int:
+    """One that the kernel gave out and has back."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
