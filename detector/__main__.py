@@ -17,6 +17,7 @@ from types import FrameType
 from typing import NoReturn
 
 import orjson
+import shtab
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -27,11 +28,11 @@ from detector.config import ConfigError, load
 from detector.diagnosis.explain import UnknownSignatureError, explain
 from detector.diagnosis.library import signatures
 from detector.discovery import describe
-from detector.export_rules import ExportError, keep_rules
+from detector.export_rules import ExportError, alert_rules, keep_rules
 from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
 from detector.incidents.ask import AskError
-from detector.options import ALARM, FAILED, GOOD, USAGE, Options, parse
+from detector.options import ALARM, FAILED, GOOD, USAGE, Options, build_parser, parse
 from detector.recording import RecordingError, open_recording
 from detector.replay import Findings, ReplayError, replay
 from detector.report.answer import NotFoundError
@@ -52,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return GOOD
     if options.command == "explain":
         return _explain(options)
+    if options.command == "completion":
+        print(shtab.complete(build_parser(), options.shell))
+        return GOOD
     try:
         settings = load(options.file, options.flags, os.environ)
     except ConfigError as error:
@@ -172,8 +176,12 @@ def _bar(clock: SystemClock) -> Iterator[Callable[[str, float], bool]]:
         yield progress
 
 
-def _export_rules(_: Options, settings: Settings, __: SystemClock) -> int:
-    print(keep_rules(state_directory(settings, os.environ)), end="")
+def _export_rules(options: Options, settings: Settings, _: SystemClock) -> int:
+    if options.keep:
+        print(keep_rules(state_directory(settings, os.environ)), end="")
+    else:
+        job: str | Sequence[str] = getattr(settings.source.settings, "job", ())
+        print(alert_rules([job] if isinstance(job, str) else job), end="")
     return GOOD
 
 

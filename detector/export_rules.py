@@ -1,11 +1,13 @@
-"""``export-rules``: what a Prometheus need keep of the exporter's families for models that are there already.
+"""``export-rules``: the alerts for a configuration, or what a Prometheus need keep for models that are there already.
 
+https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/,
 https://prometheus.io/docs/prometheus/latest/configuration/configuration/#relabel_config
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from catalog import FAMILIES, SIGNALS
 from catalog.families.exporter import BUILD_INFO, COLLECTOR_SUCCESS, SAMPLE_TIMESTAMP_SECONDS
 from detector.model import Model
+from detector.query import equal, matching, one_of
 from detector.state import HostState
 from detector.store import restored
 
@@ -20,8 +23,33 @@ _ALWAYS = (BUILD_INFO.name, COLLECTOR_SUCCESS.name, SAMPLE_TIMESTAMP_SECONDS.nam
 _OURS = ("hostpulse_anomaly_.+", "hostpulse_detector_.+")  # wherever the rules are put, no score is lost
 
 
+_RULES = ("hostpulse", "hardware", "self")  # what is judged, what needs no judging, who judges
+_FOLDER = Path(__file__).parent / "rules"  # links to what deploy/prometheus has
+_HEAD = "groups:\n"
+_UNSAFE = re.compile(r"[\s\"'#]")
+_EXPORTERS = 'job="hostpulse"'
+
+
 class ExportError(Exception):
     """There is nothing to export; the message says what to do."""
+
+
+def alert_rules(jobs: Sequence[str]) -> str:
+    """A file of alert rules; ``jobs`` are the scrape jobs of the exporters, the usual one where none is named."""
+    parts = []
+    for name in _RULES:
+        about, head, groups = (_FOLDER / f"{name}.yml").read_text(encoding="utf-8").partition(_HEAD)
+        assert head, f"{name}.yml has groups"
+        parts.append("".join(f"  {line}\n" for line in about.splitlines()) + groups.rstrip("\n"))
+    text = _HEAD + "\n\n".join(parts) + "\n"
+    return text.replace(_EXPORTERS, _matcher(jobs)) if jobs else text
+
+
+def _matcher(jobs: Sequence[str]) -> str:
+    for job in jobs:
+        if _UNSAFE.search(job):
+            raise ExportError(f"source.prometheus.job: {job!r} cannot stand in a file of rules: no blank, quote or #")
+    return equal(job=jobs[0])[0] if len(jobs) == 1 else matching("job", one_of(jobs))
 
 
 def keep_rules(directory: Path | None) -> str:

@@ -14,7 +14,8 @@ from detector.config import nearest
 from detector.settings import ENVIRONMENT_PREFIX, walk
 
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
-_VERSION = "version"
+_COMPLETION, _VERSION = "completion", "version"
+_BARE = (_COMPLETION, _VERSION)  # these take no settings
 _BARE = (_VERSION, "explain")  # need no settings
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
@@ -34,10 +35,12 @@ COMMANDS = {
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
     "backtest": "Judge a stretch of the past that a store or a file holds, print the episodes, and end.",
     "report": "Print what happened and what is likely behind it: an incident, a period, or one stretch beside another.",
-    "export-rules": "Print what a Prometheus need keep for the saved models, as metric_relabel_configs, and end.",
+    "export-rules": "Print the alert rules for Prometheus, or what it need keep for the saved models, and end.",
     "explain": "Print what a cause looks like, what to check and what to change; without a name, list all causes.",
+    _COMPLETION: "Print what makes a shell complete this program's commands and flags, and end.",
     _VERSION: "Print the version and end.",
 }
+SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Options:
     recording: Path = Path()
     as_json: bool = False
     instance: str = ""
+    keep: bool = False
+    shell: str = ""
     signature: str = ""
     from_time: str = ""
     to_time: str = ""
@@ -78,8 +83,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message}\nTry {self.prog} --help\n")
 
 
-def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
-    """What the arguments say; ends the program for ``--help`` and for what is wrong."""
+def build_parser() -> argparse.ArgumentParser:
+    """All commands with their flags."""
     parser = _Parser(prog="hostpulse-detector", description="Judges hosts from their hardware signals alone.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, about in COMMANDS.items():
@@ -94,6 +99,12 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         if name not in _BARE:
             _add_flags(command)
         _add_own_flags(name, command)
+    return parser
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
+    """What the arguments say; ends the program for ``--help`` and for what is wrong."""
+    parser = build_parser()
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
         taken = [] if known.command in _BARE else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
@@ -102,7 +113,6 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
     own = {name: given.pop(name) for name in _own_flags() if name in given}
-    given.pop("keep", None)
     chosen = {name: ",".join(texts) for name, texts in given.items() if texts is not None}
     return Options(command_name, Path(file) if file else None, chosen, **own)
 
@@ -128,9 +138,13 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         _add_backtest_flags(parser)
     if name == "discover":
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
+    if name == _COMPLETION:
+        parser.add_argument("shell", choices=SHELLS, help="Which shell.")
     if name == "export-rules":
         parser.add_argument(
-            "--keep", action="store_true", required=True, help="Keep the families that the saved models use."
+            "--keep",
+            action="store_true",
+            help="Instead of alert rules print metric_relabel_configs that keep the families which the models use.",
         )
 
 

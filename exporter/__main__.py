@@ -52,7 +52,8 @@ def _version(_: Settings, __: Host) -> str:
     return f"hostpulse-exporter {installed()} (Python {PYTHON})\n"
 
 
-_SERVE, _RECORD = "serve", "record"
+_SERVE, _RECORD, _COMPLETION = "serve", "record", "completion"
+_SHELLS = ("bash", "zsh", "fish")
 _WRITERS: Mapping[str, tuple[Callable[[Settings, Host], str], str]] = {
     "once": (_once, "Write one exposition."),
     "list": (_list, "List the collectors: state, reason, families, files read."),
@@ -61,18 +62,36 @@ _WRITERS: Mapping[str, tuple[Callable[[Settings, Host], str], str]] = {
 }
 
 
+_COMMANDS: Mapping[str, str] = {
+    _SERVE: "Serve /metrics and /api/v1/samples; what is done when no command is given.",
+    _RECORD: "Write all samples at full rate to a folder of Parquet files, until told to end.",
+    **{name: about for name, (_, about) in _WRITERS.items()},
+    _COMPLETION: "Print what makes a shell complete this program's commands and flags: bash, zsh or fish.",
+}
+_EPILOG = "Exit codes: 0 all is well; 1 something failed at run time; 2 wrong flag or setting."
+
+
 def _parser(command: str) -> argparse.ArgumentParser:
-    listed = {_SERVE: "Serve /metrics and /api/v1/samples; what is done when no command is given."}
-    listed[_RECORD] = "Write all samples at full rate to a folder of Parquet files, until told to end."
-    listed |= {name: about for name, (_, about) in _WRITERS.items()}
     parser = argparse.ArgumentParser(
         prog=f"hostpulse-exporter {command}",
         usage="hostpulse-exporter [COMMAND] [--FLAG=VALUE ...]",
         description="Measures the hardware of one host.\n\ncommands:\n"
-        + "\n".join(f"  {name:<8} {about}" for name, about in listed.items()),
+        + "\n".join(f"  {name:<10} {about}" for name, about in _COMMANDS.items()),
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    _add_flags(parser, command)
+    if command not in _COMMANDS:
+        parser.error(f"no such command: {command!r}; allowed: {', '.join(_COMMANDS)}")
+    return parser
+
+
+def _add_flags(parser: argparse.ArgumentParser, command: str) -> None:
+    """The flags of a command."""
+    if command == _COMPLETION:
+        parser.add_argument("shell", choices=_SHELLS)
+        return
     if command in _WRITERS:
         parser.add_argument("--out", metavar="FILE", type=Path, help="Write there instead of to standard output.")
         parser.add_argument(
@@ -81,9 +100,19 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == _RECORD:
         add_record_flags(parser)
     add_flags(parser)
-    if command not in listed:
-        parser.error(f"no such command: {command!r}; allowed: {', '.join(listed)}")
-    return parser
+
+
+def _completion(shell: str) -> str:
+    """What a shell reads to complete commands and flags."""
+    import shtab  # a serving exporter must stay small
+
+    whole = argparse.ArgumentParser(prog="hostpulse-exporter")
+    commands = whole.add_subparsers()
+    for name, about in _COMMANDS.items():
+        _add_flags(commands.add_parser(name, help=about), name)
+    add_flags(whole)
+    script: str = shtab.complete(whole, shell)
+    return script + "\n"
 
 
 def _host(settings: Settings, captured: Path | None, folder: Path) -> Host:
@@ -116,6 +145,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = given.pop(0) if given and not given[0].startswith("-") else _SERVE
     parser = _parser(command)
     arguments = parser.parse_args(given)
+    if command == _COMPLETION:
+        return _write(_completion(arguments.shell), None)
     try:
         settings = from_arguments(arguments, os.environ)
         handler = logging.StreamHandler()

@@ -11,7 +11,7 @@ from tests.tree import PRODUCT, ROOT, Source, product
 
 OUTSIDE = {
     "catalog": set[str](),
-    "exporter": {"catalog", "psutil", "pyarrow", "pynvml", "tornado"},
+    "exporter": {"catalog", "psutil", "pyarrow", "pynvml", "shtab", "tornado"},
     "detector": {
         *(
             "catalog",
@@ -24,7 +24,7 @@ OUTSIDE = {
             "pydantic",
             "pydantic_core",
         ),
-        *("requests", "rich", "sklearn", "threadpoolctl", "tornado", "urllib3", "yaml"),
+        *("requests", "rich", "shtab", "sklearn", "threadpoolctl", "tornado", "urllib3", "yaml"),
     },
 }
 CORE = "detector.pipeline"
@@ -42,7 +42,7 @@ IMPURE = {
     "asyncio",
     "secrets",
 }
-HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml", "pyarrow")
+HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml", "pyarrow", "shtab")
 
 
 def _outside(source: Source) -> set[str]:

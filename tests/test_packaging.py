@@ -47,6 +47,10 @@ def test_wheel_holds_every_module(wheel: Path) -> None:
     assert held == {source.name for source in product()}
 
 
+def test_installed_detector_has_the_alert_rules(installed: Path, tmp_path: Path) -> None:
+    assert "alert: HostAnomalyPage" in _run(installed / "hostpulse-detector", "export-rules", cwd=tmp_path)
+
+
 @pytest.mark.parametrize("program", ["exporter", "detector"])
 def test_command_runs_outside_the_checkout(program: str, installed: Path, tmp_path: Path) -> None:
     said = _run(installed / f"hostpulse-{program}", "version", cwd=tmp_path)

@@ -92,7 +92,7 @@ def identity(host: Host, onset_s: float) -> str:
     """Names an incident of a host: the same again when the same episode is seen again.
 
     >>> identity(Host("node7:17720", "hostpulse"), 1.8e9)
-    '20270115T080000-9bd2a0f8'
+    '20270115T080000-58beb287'
     """
     digest = hashlib.blake2s(f"{host.job}\0{host.instance}\0{onset_s:.3f}".encode(), digest_size=4).hexdigest()
     return f"{datetime.fromtimestamp(onset_s, UTC):%Y%m%dT%H%M%S}-{digest}"

@@ -36,6 +36,7 @@ from tests.servers import (
 from tests.tree import ROOT
 
 JOB = "hostpulse"
+SHIPPED = [ROOT / "deploy" / "prometheus" / "rules" / f"{name}.yml" for name in ("hostpulse", "hardware", "self")]
 LEARNED_LIMIT_S = 120.0
 
 
@@ -128,6 +129,26 @@ def test_no_model_is_an_error_that_says_what_to_do(folder: str, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == [tmp_path / "empty"]
 
 
+def check_rules(path: Path) -> str:
+    done = subprocess.run([binary("promtool"), "check", "rules", path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_alert_rules_are_the_shipped_ones_for_the_scrape_job(tmp_path: Path) -> None:
+    shipped = [yaml.safe_load(path.read_text()) for path in SHIPPED]
+    usual = export()
+    assert usual.returncode == 0, usual.stderr
+    assert yaml.safe_load(usual.stdout) == {"groups": [group for one in shipped for group in one["groups"]]}
+    for jobs, matcher in (("edge", '{job="edge"}'), ("a,b.c", '{job=~"a|b\\\\.c"}')):
+        done = export(f"--source.prometheus.job={jobs}")
+        (tmp_path / "rules.yml").write_text(done.stdout)
+        assert "rules found" in check_rules(tmp_path / "rules.yml")
+        rules = [rule for group in yaml.safe_load(done.stdout)["groups"] for rule in group["rules"]]
+        (down,) = (rule for rule in rules if rule["alert"] == "HostpulseExporterDown")
+        assert down["expr"] == f"up{matcher} == 0"
+
+
 def export(*flags: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "detector", "export-rules", *flags]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -156,7 +177,7 @@ def test_signal_ends_it_though_the_folder_does_not_answer(tmp_path: Path, number
 
 def test_command_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     for flags, status, said in (
-        ((), 2, "the following arguments are required: --keep"),
+        (("--source.prometheus.job=a b",), 1, "source.prometheus.job: 'a b' cannot stand in a file of rules"),
         (("--keep", f"--state.directory={tmp_path}"), 1, f"state.directory: {tmp_path} holds no model yet"),
         (("--keep", "--state.directory="), 1, "state.directory: names no folder"),
     ):
