@@ -64,8 +64,8 @@ With `baseline.history` a host that has no model is first judged through that mu
 does it: a window takes 5 to 20 ms, so that a day of scrapes every 15 s takes a minute or two and a day of scrapes every
 second half an hour. Models are fitted on the way, and alarms in the past are not learned. The bound is no longer
 provisional after about twelve hours of scrapes every 15 s (seen on a simulated host), and a page needs more than a day.
-Two detectors that start within a quarter of the history of each other begin with the same window and say the same, up to
-the first model that is fitted later: that is in use when it is ready, which differs by a second or two.
+Two detectors that start within a quarter of the history of each other begin with the same window and say the same, up
+to the first model that is fitted later: that is in use when it is ready, which differs by a second or two.
 
 `replay --from=PATH` judges a [recording](recording.md) instead of a source, saves nothing, and prints what it found.
 

@@ -25,12 +25,12 @@ hostpulse-exporter [COMMAND] [--FLAG=VALUE ...]
 | `once` | writes one exposition |
 | `list` | lists the collectors: state, reason, families, files read |
 | `capture` | writes all that the collectors read, without what identifies the host: for a bug report |
-| `completion` | writes what makes bash, zsh or fish complete commands and flags: `source <(hostpulse-exporter completion bash)` |
+| `completion` | writes what makes bash, zsh or fish complete flags: `source <(hostpulse-exporter completion bash)` |
 | `version` | says which version this is |
 
-Flags follow the command. `once`, `list`, `capture` and `version` take `--out=FILE`, and `--replay=CAPTURE` to look at the host
-that a capture was made of: a bug report can be replayed. The exit status is 0, 1 for what went wrong while running (a
-taken port, say) and 2 for a wrong command line.
+Flags follow the command. `once`, `list`, `capture` and `version` take `--out=FILE`, and `--replay=CAPTURE` to look at
+the host that a capture was made of: a bug report can be replayed. The exit status is 0, 1 for what went wrong while
+running (a taken port, say) and 2 for a wrong command line.
 
 | path | what is there |
 | --- | --- |
