@@ -20,7 +20,6 @@ from detector.fetch import Fetcher, FetchError, without_password
 from detector.telemetry import Telemetry
 from detector.wire import HEADERS, Sample, write_request
 
-_LARGEST_ANSWER_BYTES = 1 << 20
 _MOST_SAMPLES = 2000  # in a request
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0
 _TOO_MANY, _TOO_LARGE, _BAD = 429, 413, 400
@@ -36,11 +35,11 @@ class Writer:
     """Takes units of samples, each of one host and one time, in order of time."""
 
     def __init__(
-        self, url: str, timeout_s: float, max_age_s: float, most_samples: int, clock: Clock, telemetry: Telemetry
+        self, url: str, fetcher: Fetcher, max_age_s: float, most_samples: int, clock: Clock, telemetry: Telemetry
     ) -> None:
         self._url, self._max_age_s, self._most_samples = url, max_age_s, most_samples
         self._clock, self._telemetry = clock, telemetry
-        self._fetcher = Fetcher(timeout_s, _LARGEST_ANSWER_BYTES)
+        self._fetcher = fetcher
         self._changed = threading.Condition()  # over an RLock, as putting may let go
         self._waiting: deque[Unit] = deque()
         self._pending = 0
@@ -166,10 +165,10 @@ class Writer:
         return time.monotonic() >= self._ends_s
 
     def _note(self, trouble: str) -> None:
-        """Log what changed: the beginning of trouble, another kind of it, its end."""
+        """Log the beginning of trouble, and its end."""
         if bool(trouble) != bool(self._trouble):
             if trouble:
-                _LOG.warning("scores are not written: %s", trouble)
+                _LOG.warning("scores are not written: %s", self._fetcher.conceal(trouble))
             else:
                 _LOG.info("scores are written again")
         self._trouble = trouble

@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Self
 from pydantic import Field
 
 from catalog.outputs import Output
+from detector.access import Access, AccessSettings
 from detector.clock import Clock
+from detector.fetch import Fetcher
 from detector.section import Duration, OptionalUrl, Section
 from detector.sink import Context, Judged, Sink
 from detector.sinks.metrics import values
@@ -19,6 +21,7 @@ from detector.source import Host
 from detector.wire import STALE, Sample, encode_labels, encode_value
 from detector.writing import Writer
 
+_LARGEST_ANSWER_BYTES = 1 << 20
 _LAST_WRITES_S = 2.0
 _FUTURE_S = 60.0  # a sample from the future keeps Prometheus from taking those of the present
 
@@ -38,6 +41,7 @@ class RemoteWriteSettings(Section):
     queue_samples: int = Field(
         default=100_000, ge=1000, le=10_000_000, description="Samples that may wait; the oldest give way."
     )
+    access: AccessSettings = AccessSettings()
     replica: str = Field(
         default="",
         description="Value of a label `replica`, to keep two detectors that judge the same hosts apart; empty: none.",
@@ -64,8 +68,10 @@ class RemoteWriteSink(Sink):
         """See ``Sink``."""
         if not setting.url:
             return None
-        bounds = setting.timeout_s, setting.max_age_s, setting.queue_samples
-        return cls(Writer(setting.url, *bounds, context.clock, context.telemetry), setting.replica, context.clock)
+        fetcher = Fetcher(setting.timeout_s, _LARGEST_ANSWER_BYTES, Access(setting.access))
+        bounds = setting.max_age_s, setting.queue_samples
+        writer = Writer(setting.url, fetcher, *bounds, context.clock, context.telemetry)
+        return cls(writer, setting.replica, context.clock)
 
     def publish(self, judged: Judged) -> None:
         """See ``Sink``; a window of a host is written once."""

@@ -16,6 +16,7 @@ import pytest
 from catalog import outputs
 from catalog.duration import parse_duration
 from detector.clock import SystemClock
+from detector.fetch import Fetcher
 from detector.settings import walk
 from detector.sink import Context
 from detector.sinks.remote_write import RemoteWriteSettings, RemoteWriteSink
@@ -137,6 +138,7 @@ class Receiver:
 
     def __init__(self, answer: Callable[[list[tuple[bytes, int, bytes]]], tuple[int, str]]) -> None:
         self.taken: list[tuple[bytes, int, bytes]] = []
+        self.headers: list[dict[str, str]] = []
         self.requests = 0
 
         class Handler(BaseHTTPRequestHandler):
@@ -144,6 +146,7 @@ class Receiver:
                 body = handler.rfile.read(int(handler.headers["Content-Length"]))
                 sent = decoded(bytes(cramjam.snappy.decompress_raw(body)))
                 self.requests += 1
+                self.headers.append(dict(handler.headers))
                 status, said = answer(sent)
                 if status == 204:
                     self.taken += sent
@@ -198,7 +201,7 @@ def number_at(body: bytes, at: int) -> tuple[int, int]:
 
 
 def writer_to(url: str, telemetry: Telemetry, most: int = 100_000, max_age_s: float = 3600.0) -> Writer:
-    return Writer(url, 5.0, max_age_s, most, SystemClock(), telemetry)
+    return Writer(url, Fetcher(5.0, 1 << 20), max_age_s, most, SystemClock(), telemetry)
 
 
 def unit_of(size: int, back_s: float = 10.0) -> list[Sample]:
@@ -303,6 +306,19 @@ def test_store_that_hangs_does_not_hold_the_end_of_the_program(caplog: pytest.Lo
         let_go.set()
 
 
+def test_store_is_told_who_writes_and_no_log_is(caplog: pytest.LogCaptureFixture) -> None:
+    with Receiver(lambda sent: (401, "not s3cret-token")) as store:
+        bench = Bench(store.url, access={"bearer_token": "s3cret-token", "tenant": "team-a"})
+        bench.sink.publish(judged(end_s=time.time() - 5.0))
+        bench.await_empty()
+        bench.sink.close()
+    sent = store.headers[0]
+    assert (sent["Authorization"], sent["X-Scope-OrgID"]) == ("Bearer s3cret-token", "team-a")
+    assert (sent["Content-Encoding"], sent["X-Prometheus-Remote-Write-Version"]) == ("snappy", "0.1.0")
+    assert bench.left("written") == 0.0
+    assert "status 401: not <secret>" in caplog.text
+
+
 def test_series_that_a_verdict_lacks_is_ended() -> None:
     end_s = time.time() - 20.0
     with Receiver(lambda sent: (204, "")) as store:
@@ -321,7 +337,7 @@ def test_series_that_a_verdict_lacks_is_ended() -> None:
 
 
 def test_settings_are_in_the_table_and_checked() -> None:
-    keys = {setting.key for setting in walk() if setting.path[0] == "remote_write"}
+    keys = {setting.key for setting in walk() if setting.path[0] == "remote_write" and "access" not in setting.path}
     assert keys == {f"remote_write.{key}" for key in ("url", "timeout", "max_age", "queue_samples", "replica")}
     assert RemoteWriteSettings().max_age_s == parse_duration("1h")
     with pytest.raises(ValueError, match="must be a URL"):
