@@ -21,7 +21,7 @@ import shtab
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from detector import described, logs
+from detector import described, logs, validated
 from detector.backtest import Stretch, backtest, parse_time, recorded, stored
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
@@ -43,6 +43,7 @@ from detector.settings import Settings
 from detector.single import GaveUpError, judge_once
 from detector.sinks.metrics import as_json
 from detector.source import SourceError
+from detector.validation import validate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,6 +84,8 @@ def _explain(options: Options) -> int:
 
 
 def _run(options: Options, settings: Settings, clock: SystemClock) -> int:
+    if options.dry_run:
+        return _validate(options, settings, clock)
     service = Service(options, settings, os.environ, clock)
 
     def reload(_number: int, _frame: FrameType | None) -> None:
@@ -117,6 +120,15 @@ def _discover(options: Options, settings: Settings, clock: SystemClock) -> int:
     else:
         print(described.as_text(source.address, hosts), end="")
     return GOOD
+
+
+def _validate(options: Options, settings: Settings, clock: SystemClock) -> int:
+    report = validate(settings, os.environ, clock)
+    print(
+        orjson.dumps(validated.as_json(report)).decode() + "\n" if options.as_json else validated.as_text(report),
+        end="",
+    )
+    return _complain("\n".join(report.problems), FAILED) if report.problems else GOOD
 
 
 def _replay(options: Options, settings: Settings, clock: SystemClock) -> int:
@@ -189,6 +201,7 @@ _COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
     "run": _run,
     "once": _once,
     "discover": _discover,
+    "validate": _validate,
     "replay": _replay,
     "backtest": _backtest,
     "report": _report,

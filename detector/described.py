@@ -120,7 +120,7 @@ def _host(one: Described) -> dict[str, Any]:
 
 
 def _missing(signal: Signal) -> dict[str, Any]:
-    return {"signal": signal.name, "meaning": signal.help, "role": str(signal.role), "told_by": tellers(signal)}
+    return {"signal": signal.name, "meaning": signal.help, "role": str(signal.role), "told_by": list(tellers(signal))}
 
 
 def _finite(value: float) -> float | None:

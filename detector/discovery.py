@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One host: who tells of it, how it will be judged, what it is judged by. ``trouble`` says why nothing is known."""
+    """One host: who tells of it, how it will be judged, what it is judged by. ``trouble`` says why nothing is known.
+
+    ``read_s`` and ``read_cpu_s`` are what reading it for the first time took, wall and CPU.
+    """
 
     host: Host
     origins: tuple[Origin, ...] = ()
@@ -46,6 +50,8 @@ class Described:
     series: int = 0
     channels: int = 0
     trouble: str = ""
+    read_s: float = math.nan
+    read_cpu_s: float = math.nan
 
 
 def describe(source: Source, settings: Settings) -> list[Described]:
@@ -58,6 +64,7 @@ def describe(source: Source, settings: Settings) -> list[Described]:
 
 
 def _described(source: Source, host: Host, settings: Settings) -> Described:
+    begun_s, begun_cpu_s = time.monotonic(), time.process_time()
     try:
         newest_s = source.newest_s(host)
         interval_s = source.interval_s(host)
@@ -65,13 +72,24 @@ def _described(source: Source, host: Host, settings: Settings) -> Described:
             return Described(host, trouble="fewer than two samples so far")
         judge = judge_for(settings, interval_s)
         frame = source.read(host, newest_s - judge.lookback_s, newest_s)
+        read_s, read_cpu_s = time.monotonic() - begun_s, time.process_time() - begun_cpu_s
         origins = tuple(source.origins(host))
     except SourceError as error:
         return Described(host, trouble=str(error))
     told, channels = _told(frame)
     coverage = tuple(_coverage(subsystem, told) for subsystem in JUDGED_SUBSYSTEMS)
-    widths_s = judge.window_s, judge.stride_s
-    return Described(host, origins, interval_s, *widths_s, coverage, len(frame.columns), channels)
+    return Described(
+        host=host,
+        origins=origins,
+        interval_s=interval_s,
+        window_s=judge.window_s,
+        stride_s=judge.stride_s,
+        coverage=coverage,
+        series=len(frame.columns),
+        channels=channels,
+        read_s=read_s,
+        read_cpu_s=read_cpu_s,
+    )
 
 
 def _told(frame: Frame) -> tuple[set[str], int]:

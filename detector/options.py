@@ -32,6 +32,7 @@ COMMANDS = {
     "run": "Judge all hosts of the source until told to stop.",
     "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
     "discover": "Say which hosts the source has, who tells what of them and what nobody tells, and end.",
+    "validate": "Try the configuration out, say what running it takes and what is wrong, and end; nothing is judged.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",
     "backtest": "Judge a stretch of the past that a store or a file holds, print the episodes, and end.",
     "report": "Print what happened and what is likely behind it: an incident, a period, or one stretch beside another.",
@@ -48,6 +49,7 @@ class Options:
     """What the command line says. ``flags`` by name without dashes in front, only those that were given.
 
     ``recording`` is what ``replay`` is to read, ``instance`` the host in it, ``as_json`` whether to tell it in JSON.
+    With ``dry_run``, ``run`` does as ``validate``.
     ``signature`` is what ``explain`` is to explain, "" for a list of all.
     ``report`` tells of an ``incident``, of what was ``at_time``, or of a stretch ``beside`` another, as ``form``.
     ``backtest`` judges from ``from_time`` to ``to_time`` and writes scores to ``out``.
@@ -62,6 +64,7 @@ class Options:
     keep: bool = False
     shell: str = ""
     signature: str = ""
+    dry_run: bool = False
     from_time: str = ""
     to_time: str = ""
     out: Sequence[Path] = ()
@@ -136,7 +139,9 @@ def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         _add_report_flags(parser)
     if name == "backtest":
         _add_backtest_flags(parser)
-    if name == "discover":
+    if name == "run":
+        parser.add_argument("--dry-run", dest="dry_run", action="store_true", help="Do as validate does, and end.")
+    if name in ("discover", "validate"):
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == _COMPLETION:
         parser.add_argument("shell", choices=SHELLS, help="Which shell.")

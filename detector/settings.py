@@ -246,8 +246,15 @@ class Setting:
     def default(self) -> str:
         """The default as a user would write it."""
         value = self.field.get_default(call_default_factory=True)
-        if value is PydanticUndefined or isinstance(value, SecretStr):
-            return ""
+        return "" if value is PydanticUndefined or self.is_secret else self.written(value)
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether no value of it may be shown."""
+        return SecretStr in (self.field.annotation, *get_args(self.field.annotation))
+
+    def written(self, value: Any) -> str:
+        """A value as a user would write it."""
         if isinstance(value, tuple):
             return ",".join(value)
         return format_duration(value) if self.kind == "duration" else str(value)

@@ -56,6 +56,8 @@ class Source(ABC):
 
     name: ClassVar[str]
     settings: ClassVar[type[Section]]
+    address_key: ClassVar[str]
+    """Which of its settings says where it reads."""
     grace_s: ClassVar[float]
     """How long after a time its samples can be expected to be readable."""
 

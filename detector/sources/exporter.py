@@ -111,6 +111,7 @@ class ExporterSource(Source):
 
     name: ClassVar[str] = "exporter"
     settings: ClassVar[type[Section]] = ExporterSettings
+    address_key: ClassVar[str] = "targets"
     grace_s: ClassVar[float] = 0.03
 
     def __init__(self, settings: ExporterSettings, horizon_s: float, clock: Clock) -> None:

@@ -93,6 +93,7 @@ class PrometheusSource(Source):
 
     name: ClassVar[str] = "prometheus"
     settings: ClassVar[type[Section]] = PrometheusSettings
+    address_key: ClassVar[str] = "url"
     grace_s: ClassVar[float] = 0.1
 
     def __init__(self, settings: PrometheusSettings, horizon_s: float, clock: Clock) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,11 @@ import pytest
 from catalog import SIGNALS
 from catalog.families import cpu, memory
 from catalog.signal import JUDGED_SUBSYSTEMS
+from detector.clock import SystemClock
+from detector.config import load
+from detector.described import as_json, as_text
+from detector.discovery import Described, describe
+from detector.service import build_source
 from tests.detector.shell.test_command import run
 from tests.servers import (
     Prometheus,
@@ -20,6 +24,7 @@ from tests.servers import (
     start_exporter,
     start_node_exporter,
     start_prometheus,
+    wait_until,
 )
 
 
@@ -34,16 +39,20 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             yield server
 
 
-def discover(url: str, *flags: str) -> str:
-    done = run("discover", f"--source.prometheus.url={url}", *flags)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def found(**flags: str) -> tuple[str, list[Described]]:
+    """Address and hosts, in this process: the program takes seconds to start."""
+    settings = load(None, {name.replace("__", "."): value for name, value in flags.items()}, {})
+    source = build_source(settings, SystemClock())
+    try:
+        return source.address, describe(source, settings)
+    finally:
+        source.close()
 
 
-def told(prometheus: Prometheus, *flags: str) -> dict[str, Any]:
-    (host,) = json.loads(discover(prometheus.url, "--json", *flags))["hosts"]
-    found: dict[str, Any] = host
-    return found
+def told(prometheus: Prometheus, **flags: str) -> dict[str, Any]:
+    (host,) = as_json(*found(source__prometheus__url=prometheus.url, **flags))["hosts"]
+    one: dict[str, Any] = host
+    return one
 
 
 def test_each_metric_is_told_with_the_exporter_it_comes_from(prometheus: Prometheus) -> None:
@@ -52,7 +61,7 @@ def test_each_metric_is_told_with_the_exporter_it_comes_from(prometheus: Prometh
     assert list(by_exporter) == ["hostpulse-exporter", "node_exporter"]
     assert cpu.SECONDS.name in by_exporter["hostpulse-exporter"]
     assert not by_exporter["hostpulse-exporter"] & by_exporter["node_exporter"]
-    alone = told(prometheus, "--source.prometheus.job=node")
+    alone = told(prometheus, source__prometheus__job="node")
     (exporter,) = alone["exporters"]
     assert (exporter["job"], exporter["instance"]) == ("node", alone["instance"])
     assert memory.TOTAL_BYTES.name in exporter["metrics"]
@@ -60,7 +69,7 @@ def test_each_metric_is_told_with_the_exporter_it_comes_from(prometheus: Prometh
 
 
 def test_coverage_holds_each_signal_once_and_says_who_could_tell_it(prometheus: Prometheus) -> None:
-    coverage = told(prometheus, "--source.prometheus.job=node")["coverage"]
+    coverage = told(prometheus, source__prometheus__job="node")["coverage"]
     assert tuple(coverage) == JUDGED_SUBSYSTEMS
     names = [name for one in coverage.values() for name in one["told"]]
     missing = {entry["signal"]: entry for one in coverage.values() for entry in one["missing"]}
@@ -71,7 +80,7 @@ def test_coverage_holds_each_signal_once_and_says_who_could_tell_it(prometheus: 
 
 
 def test_text_names_host_window_exporter_and_what_is_not_seen(prometheus: Prometheus) -> None:
-    text = discover(prometheus.url, "--source.prometheus.job=node")
+    text = as_text(*found(source__prometheus__url=prometheus.url, source__prometheus__job="node"))
     assert text.startswith("1 host at http://127.0.0.1:")
     for said in (
         "judged in windows of 3s, a new one every 1s",
@@ -84,21 +93,25 @@ def test_text_names_host_window_exporter_and_what_is_not_seen(prometheus: Promet
 
 
 def test_site_without_a_known_exporter_has_no_hosts(prometheus: Prometheus) -> None:
-    assert discover(prometheus.url, "--source.prometheus.job=nobody").startswith("0 hosts at ")
+    done = run("discover", f"--source.prometheus.url={prometheus.url}", "--source.prometheus.job=nobody", limit_s=60)
+    assert done.stdout.startswith("0 hosts at ")
+    assert done.returncode == 0
 
 
 def test_exporter_that_is_read_directly_is_told_of_too(tmp_path: Path) -> None:
-    def found(server: Server) -> Any:
-        done = run("discover", f"--source.exporter.targets={server.url}", "--json")
-        return json.loads(done.stdout)["hosts"][0]["exporters"]
-
     with start_exporter(tmp_path) as server:
-        (exporter,) = found(server)
-    assert exporter["exporter"] == "hostpulse-exporter"
-    assert exporter["interval_s"] == pytest.approx(0.1)
+        wait_until(lambda: not described(server).trouble, 20, "two samples")
+        (origin,) = described(server).origins
+    assert origin.exporter == "hostpulse-exporter"
+    assert origin.interval_s == pytest.approx(0.1)
+
+
+def described(server: Server) -> Described:
+    _, (host,) = found(source__exporter__targets=server.url)
+    return host
 
 
 def test_source_that_cannot_be_asked_is_an_error_with_its_address() -> None:
-    done = run("discover", "--source.prometheus.url=http://127.0.0.1:1")
+    done = run("discover", "--json", "--source.prometheus.url=http://127.0.0.1:1", limit_s=60)
     assert done.returncode == 1
     assert "http://127.0.0.1:1" in done.stderr
