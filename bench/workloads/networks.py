@@ -106,15 +106,16 @@ def training_step(make: Callable[[], Network], share: Callable[[Any], None] | No
     library.manual_seed(_SEED)
     layers, forward, examples = make()
     layers.train()
-    change = library.optim.SGD(layers.parameters(), lr=_RATE)
 
     def step() -> None:
         truth = library.randint(_CLASSES, (_TRAINED,))
-        change.zero_grad()
         library.nn.functional.cross_entropy(forward(examples(_TRAINED)), truth).backward()
         if share is not None:
             share(layers)
-        change.step()
+        with library.no_grad():  # by hand, as torch's optimisers load its compiler, which takes many seconds
+            for parameter in layers.parameters():
+                parameter -= _RATE * parameter.grad
+                parameter.grad = None
 
     return step
 

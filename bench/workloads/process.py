@@ -16,7 +16,7 @@ from bench.workloads.job import Workload
 from bench.workloads.networks import MEETING, RANK, RANKS
 from tests.servers.programs import ROOT
 
-_LIMIT_S = 180.0  # beyond the run itself: libraries are loaded and data are made up before the first
+_LIMIT_S = 600.0  # beyond the run itself: libraries are loaded and data are made up before the first
 _STOP_LIMIT_S = 20.0
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 _THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # several that spin would take turns on few CPUs
