@@ -94,8 +94,8 @@ Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds
 and variables.
 
 The file is read again when its contents change. A bad file changes nothing: the settings before it stay in force, the
-error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `maintenance` and
-`view` are read at the start only.
+error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `maintenance`,
+`view` and `remote_write` are read at the start only.
 """
 
 

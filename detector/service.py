@@ -205,7 +205,7 @@ class Service:
             return
         logs.set_up(settings.log.level, settings.log.format)
         if _at_start_only(settings) != _at_start_only(self._settings):
-            _LOG.warning("changes of web, maintenance and view count from the next start on")
+            _LOG.warning("changes of web, maintenance, view and remote_write count from the next start on")
         self._settings = settings
         self.loop.reconfigure(settings, build_source(settings, self._clock), store)
         self._note_reload(good=True)
@@ -222,4 +222,5 @@ class Service:
 
 def _at_start_only(settings: Settings) -> tuple[object, ...]:
     """Settings that a running program does not take over."""
-    return settings.web, settings.maintenance, getattr(settings, "view", "")
+    of_sinks = [getattr(settings, name) for name, kind in sink.discover().items() if kind.setting is not None]
+    return settings.web, settings.maintenance, *of_sinks

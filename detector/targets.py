@@ -61,7 +61,7 @@ def answered(entries: Iterable[Mapping[str, Any]], host_label: str, peer_label: 
     for entry in entries:
         labels = entry["metric"]
         instance = labels.get("instance", "")
-        host = labels.get(host_label, "") if host_label else _without_port(instance)
+        host = labels.get(host_label, "") if host_label else host_name(instance)
         rank, peer = ranks[labels.get(_KIND, OWN.name)], labels.get(peer_label, "")
         target = Target(rank, labels.get("job", ""), instance, host or instance, peer)
         if instance:
@@ -69,10 +69,10 @@ def answered(entries: Iterable[Mapping[str, Any]], host_label: str, peer_label: 
     return found
 
 
-def _without_port(instance: str) -> str:
+def host_name(instance: str) -> str:
     """The host of an address.
 
-    >>> _without_port("node1:9100"), _without_port("[fe80::1]:9100"), _without_port("node1"), _without_port("fe80::1")
+    >>> host_name("node1:9100"), host_name("[fe80::1]:9100"), host_name("node1"), host_name("fe80::1")
     ('node1', '[fe80::1]', 'node1', 'fe80::1')
     """
     host, _, port = instance.rpartition(":")

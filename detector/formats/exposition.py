@@ -2,8 +2,7 @@
 
 https://prometheus.io/docs/specs/om/open_metrics_spec/,
 https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format. A scrape repeats the value of a tier
-that is slower than it: where the exporter's clock of its tiers is among the samples, rows lie where each tier was
-sampled.
+that is slower than it, and other exporters have names of their own: both is dealt with as in what a database tells.
 
 Lines are matched here and not by prometheus_client, whose parsers keep each sample as an object, a whole family at a
 time, and do not know how promtool writes a name: a dump has millions of samples.
@@ -21,12 +20,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from catalog import FAMILIES
-from catalog.families.exporter import SAMPLE_TIMESTAMP_SECONDS
-from catalog.family import Tier
+from catalog.exporters import EXPORTERS
 from catalog.series import Series, parse_series
-from detector.frame import Floats
+from detector.buffer import Buffer
+from detector.frame import Frame
 from detector.recording import BATCH_ROWS, Format, Recording, RecordingError, Rows, in_order, span_s
+from detector.scrapes import Scrapes
+from detector.source import Host
+from detector.tables import Table
+from detector.targets import Target, by_host, host_name
+from detector.translation import Meaning, Translation
 
 _LABELS = r'\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}'
 _LINE = re.compile(rf"([a-zA-Z_:][\w:]*)?({_LABELS})?[ \t]+(\S+)(?:[ \t]+(\S+))?(?:[ \t]+#.*)?\s*")
@@ -34,8 +37,7 @@ _SPACED = re.compile(r'("(?:[^"\\]|\\.)*")\s*,\s*')
 _COMMENTS = ("# HELP ", "# TYPE ", "# UNIT ", "# EOF")
 _MILLISECONDS_FROM = 1e11  # seconds so far from the epoch are the year 5138; so many milliseconds were in 1973
 _NAME = "__name__"
-
-Lanes = dict[str, tuple[tuple[Series, ...], Floats, Floats]]
+_LANE = "samples"
 
 
 class Exposition(Format):
@@ -56,21 +58,23 @@ class Exposition(Format):
         """See ``Format``; all of it is read."""
         try:
             with path.open(encoding="utf-8") as lines:
-                hosts = _read(path, lines)
+                targets = _read(path, lines)
         except UnicodeDecodeError as error:
             raise RecordingError(f"{path}: is not UTF-8: {error}") from None
-        found = [_recording(path, name, job, host) for (name, job), host in sorted(hosts.items()) if host.times_s]
+        hosts = ((host, {one: targets[one] for one in of_host}) for host, of_host in by_host(targets).items())
+        found = [one for host, of_host in sorted(hosts) if (one := _recording(path, host, of_host)) is not None]
         if not found:
             raise RecordingError(f"{path}: holds no samples of a family that the catalog has")
         return found
 
 
 @dataclass(slots=True)
-class _Host:
-    """Times and values of each series, in the order of the file."""
+class _Samples:
+    """Times and values of one series, in the order of the file; ``metric`` are its labels with its name."""
 
-    times_s: dict[Series, array[float]] = field(default_factory=dict)
-    values: dict[Series, array[float]] = field(default_factory=dict)
+    metric: Mapping[str, str]
+    times_s: array[float] = field(default_factory=lambda: array("d"))
+    values: array[float] = field(default_factory=lambda: array("d"))
 
 
 def _is_sample(match: re.Match[str]) -> bool:
@@ -82,10 +86,10 @@ def _is_sample(match: re.Match[str]) -> bool:
         return False
 
 
-def _read(path: Path, lines: Iterator[str]) -> Mapping[tuple[str, str], _Host]:
-    """All samples that the catalog has a family for, by instance and job."""
-    hosts: dict[tuple[str, str], _Host] = {}
-    places: dict[str, tuple[array[float], array[float]] | None] = {}
+def _read(path: Path, lines: Iterator[str]) -> Mapping[Target, list[_Samples]]:
+    """All samples of exporters that the catalog knows, by target."""
+    targets: dict[Target, list[_Samples]] = {}
+    places: dict[str, _Samples | None] = {}
     for number, line in enumerate(lines, 1):
         if line.startswith("#") or not line.strip():
             continue
@@ -94,7 +98,7 @@ def _read(path: Path, lines: Iterator[str]) -> Mapping[tuple[str, str], _Host]:
             raise RecordingError(f"{path}:{number}: is no sample: {line.strip()[:100]!r}")
         head = (match[1] or "") + (match[2] or "")
         if head not in places:
-            places[head] = _place(path, number, head, hosts)
+            places[head] = _place(path, number, head, targets)
         place = places[head]
         if place is None:
             continue
@@ -103,68 +107,68 @@ def _read(path: Path, lines: Iterator[str]) -> Mapping[tuple[str, str], _Host]:
                 f"{path}:{number}: has no time, and without one nothing is known of rates: {head[:100]}"
             )
         time_s = float(match[4])
-        place[0].append(time_s / 1000 if time_s > _MILLISECONDS_FROM else time_s)
-        place[1].append(float(match[3]))
-    return hosts
+        place.times_s.append(time_s / 1000 if time_s > _MILLISECONDS_FROM else time_s)
+        place.values.append(float(match[3]))
+    return targets
 
 
-def _place(
-    path: Path, number: int, head: str, hosts: dict[tuple[str, str], _Host]
-) -> tuple[array[float], array[float]] | None:
-    """Where samples of a series go; None for what the catalog does not know or what is read only once."""
+def _place(path: Path, number: int, head: str, targets: dict[Target, list[_Samples]]) -> _Samples | None:
+    """Where samples of a series go; None for what no exporter tells that the catalog knows."""
     try:
         given = parse_series(_SPACED.sub(r"\1,", head))
     except ValueError as error:
         raise RecordingError(f"{path}:{number}: {error}") from None
-    labels = dict(given.labels)
-    family = FAMILIES.get(labels.get(_NAME, given.name))
-    if family is None or family.tier is Tier.STATIC:
+    metric = {_NAME: given.name, **dict(given.labels)}
+    ranks = [rank for rank, one in enumerate(EXPORTERS) if metric[_NAME].startswith(one.prefix)]
+    if not ranks:
         return None
-    series = family(*(labels.get(label, "") for label in family.labels))
-    host = hosts.setdefault((labels.get("instance", path.stem), labels.get("job", "")), _Host())
-    return host.times_s.setdefault(series, array("d")), host.values.setdefault(series, array("d"))
+    instance = metric.get("instance", path.stem)
+    target = Target(ranks[0], metric.get("job", ""), instance, host_name(instance))
+    samples = _Samples(metric)
+    targets.setdefault(target, []).append(samples)
+    return samples
 
 
-def _recording(path: Path, name: str, job: str, host: _Host) -> Recording:
-    lanes = _lanes(host)
-    usual_s = [float(np.median(np.diff(times_s))) for _, times_s, _ in lanes.values() if len(times_s) > 1]
-    if not usual_s:
-        raise RecordingError(f"{path}: holds a single sample of each series of {name}, and rates need several")
-    ends_s = [(float(times_s[0]), float(times_s[-1])) for _, times_s, _ in lanes.values()]
-    parts = {tier: in_order((path, rows) for rows in _parts(*lane)) for tier, lane in lanes.items()}
-    return Recording(name, min(usual_s), span_s(path, ends_s), parts, job)
+def _recording(path: Path, host: Host, targets: Mapping[Target, list[_Samples]]) -> Recording | None:
+    """The recording of a host with these targets, the first of which says how often it was sampled; None without any
+    sample that can be judged."""
+    buffer, intervals_s, told = Buffer(math.inf), [], set[str]()
+    for target, samples in targets.items():
+        scrapes = Scrapes(target)
+        found = _table(samples, scrapes.translation)
+        if found[2]:
+            scrapes.add_to(buffer, found, told)
+            intervals_s.append(scrapes.interval_s)
+            told |= scrapes.families
+    if not intervals_s:
+        return None
+    if math.isnan(intervals_s[0]):
+        raise RecordingError(f"{path}: holds a single sample of each series of {host.instance}, and rates need several")
+    span = span_s(path, [(buffer.oldest_s(), buffer.newest_s())])
+    frame = buffer.frame(host.instance, -math.inf, math.inf)
+    rows = in_order((path, part) for part in _parts(frame))
+    return Recording(host.instance, intervals_s[0], span, {_LANE: rows}, host.job)
 
 
-def _parts(columns: tuple[Series, ...], times_s: Floats, values: Floats) -> Iterator[Rows]:
-    for first in range(0, len(times_s), BATCH_ROWS):
-        yield Rows(columns, times_s[first : first + BATCH_ROWS], values[first : first + BATCH_ROWS])
+def _table(samples: Sequence[_Samples], translation: Translation) -> Table:
+    """Times float64[T], values float64[T, S] and S series under the catalog's names; see ``detector.tables``."""
+    parts: dict[Series, list[tuple[Meaning, _Samples]]] = {}
+    for one in samples:
+        meaning = translation(one.metric)
+        if meaning is not None:
+            parts.setdefault(meaning.series, []).append((meaning, one))
+    if not parts:
+        return np.empty(0), np.empty((0, 0)), []
+    times_s = np.unique(np.concatenate([np.frombuffer(one.times_s) for found in parts.values() for _, one in found]))
+    values = np.full((len(times_s), len(parts)), np.nan)
+    for column, found in enumerate(parts.values()):
+        for meaning, one in sorted(found, key=lambda part: -part[0].rank):
+            rows = np.searchsorted(times_s, np.frombuffer(one.times_s))
+            values[rows, column] = np.frombuffer(one.values) * meaning.factor
+    return times_s, values, list(parts)
 
 
-def _lanes(host: _Host) -> Lanes:
-    """The series of each tier with the times at which it was sampled, or scraped where that is all that is known."""
-    columns = tuple(host.times_s)
-    times_s = np.unique(np.concatenate([np.frombuffer(one) for one in host.times_s.values()]))
-    values = np.full((len(times_s), len(columns)), np.nan)
-    for place, series in enumerate(columns):
-        values[np.searchsorted(times_s, np.frombuffer(host.times_s[series])), place] = host.values[series]
-    stamps = {
-        one.label("tier"): place for place, one in enumerate(columns) if one.name == SAMPLE_TIMESTAMP_SECONDS.name
-    }
-    skew_s = _skew_s(times_s, values[:, stamps[Tier.FAST]]) if Tier.FAST in stamps else 0.0
-    lanes: Lanes = {}
-    for tier in Tier:
-        places = [place for place, one in enumerate(columns) if FAMILIES[one.name].tier is tier]
-        rows = ~np.isnan(values[:, places]).all(axis=1)
-        sampled_s = np.round(values[:, stamps[tier]] + skew_s, 3) if tier in stamps else times_s
-        # Only what is later than all before: not a repeat, and not after a clock that was set back.
-        known = np.where(np.isnan(sampled_s), -np.inf, sampled_s)
-        rows &= known > np.concatenate([[-np.inf], np.maximum.accumulate(known)[:-1]])
-        if rows.any():
-            lanes[tier] = tuple(columns[place] for place in places), sampled_s[rows], values[np.ix_(rows, places)]
-    return lanes
-
-
-def _skew_s(times_s: Floats, fast_s: Floats) -> float:
-    """How much later scrapes are than samples of the fastest tier, as a rule."""
-    ages_s = (times_s - fast_s)[~np.isnan(fast_s)]
-    return round(float(np.median(ages_s)), 1) if len(ages_s) else 0.0
+def _parts(frame: Frame) -> Iterator[Rows]:
+    for first in range(0, len(frame.times_s), BATCH_ROWS):
+        rows = slice(first, first + BATCH_ROWS)
+        yield Rows(frame.columns, frame.times_s[rows], frame.values[rows])

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.families import cpu, storage
+from catalog.families import cpu, gpu, storage
 from catalog.families.exporter import BUILD_INFO, SAMPLE_TIMESTAMP_SECONDS
+from catalog.series import parse_series
 from detector.recording import RecordingError, open_recording, open_recordings
 from detector.replay import Feed, replay
 from detector.settings import TABLE
@@ -82,6 +83,22 @@ def test_values_that_are_no_numbers_are_gaps_and_foreign_series_are_left_out(tmp
     assert (frame.instance, frame.columns) == ("host-7", (FAST,))
     known = np.isfinite(frame.values[:, 0])
     assert list(zip(frame.times_s[known] - START_S, frame.values[known, 0], strict=True)) == [(0.0, 1.0), (3.0, 4.0)]
+
+
+def test_what_node_exporter_tells_is_read_under_our_names_and_joined(tmp_path: Path) -> None:
+    lines = []
+    for n in range(40):
+        for instance, series, value in (
+            ("h:9100", 'node_cpu_seconds_total{cpu="0",mode="user"}', 2.0 * n),
+            ("h:9100", "node_memory_MemTotal_bytes", 1e9),
+            ("h:9400", 'DCGM_FI_DEV_GPU_UTIL{gpu="3"}', 50.0 + n % 7),
+        ):
+            lines.append(f"{with_labels(parse_series(series), instance=instance, job='j')} {value} {START_S + n}")
+    recording = open_recording(write(tmp_path / "dump", *lines))
+    frame = Feed(recording).frame(START_S - 1.0, START_S + 60.0)
+    assert (recording.name, recording.interval_s) == ("h:9100", 1.0)
+    assert frame.values[10, frame.columns.index(FAST)] == 20.0
+    assert frame.values[10, frame.columns.index(gpu.UTILIZATION_RATIO("3"))] == pytest.approx(0.53)
 
 
 def test_dump_of_several_hosts_asks_for_one(tmp_path: Path) -> None:
