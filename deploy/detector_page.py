@@ -87,7 +87,8 @@ flags: `source <(hostpulse-detector completion bash)`.
 `export-rules --keep` prints `metric_relabel_configs` for the scrape job of the exporters: they keep the families that
 the saved models of all hosts (`state.directory`) use, after pruning, with those that say who is there and when it was
 sampled, and whatever the detector publishes. Scores stay the same. What is no longer stored cannot be learned again:
-a model fitted later knows only what was kept, causes are named among that, and panels on other families stay empty.
+a model fitted later knows only what was kept, causes are named among that, and panels, recording rules and alerts on
+other families stay empty.
 [benchmarks.md](benchmarks.md#storage) says what it saves. The models of `make run` are in `.cache/run/state`.
 
 Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds. Lists are separated by commas in flags

@@ -125,8 +125,7 @@ class Service:
         self._maintenance = Register(state_directory(settings, environment) if store else None)
         self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock, maintenance=self._maintenance)
         if settings.maintenance.alertmanager:
-            look = settings.maintenance.alertmanager, settings.maintenance.interval_s
-            Silences(*look, self._maintenance, self._telemetry, clock).start()
+            Silences(settings.maintenance, self._maintenance, self._telemetry, clock).start()
         self._telemetry.set(outputs.ADDRESS_INFO, 1, settings.web.external_url or self.server.url)
         self._note_reload(good=True)
         self.server.start(self._pages())
@@ -166,7 +165,7 @@ class Service:
             readiness=self.loop.unready,
             about=self._about,
             incidents=self._incidents,
-            maintenance=Desk(self._maintenance, self._settings.maintenance.token, self._clock),
+            maintenance=Desk(self._maintenance, self._settings.maintenance.token.get_secret_value(), self._clock),
         )
 
     def _health(self) -> str:

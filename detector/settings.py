@@ -15,7 +15,8 @@ from pydantic_core import PydanticUndefined
 
 from catalog.duration import format_duration
 from detector import sink, source
-from detector.section import Duration, OptionalUrl, Section, key_of
+from detector.access import AccessSettings
+from detector.section import Duration, OptionalUrl, Secret, Section, key_of
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_DETECTOR_"
 AUTOMATIC = "auto"
@@ -147,9 +148,9 @@ class Maintenance(Section):
         default="", description="Alertmanager whose silences of whole hosts count as maintenance; empty for none."
     )
     interval_s: Duration = Field(default=10.0, ge=1, le=3600, description="Time between looks at its silences.")
-    token: str = Field(
-        default="",
-        repr=False,
+    access: AccessSettings = AccessSettings()
+    token: Secret = Field(
+        default=SecretStr(""),
         description="What a request that changes `/api/v1/maintenance` must carry as `Authorization: Bearer`. Empty: "
         "only requests from this machine may.",
     )

@@ -16,11 +16,13 @@ import orjson
 
 from catalog import outputs
 from catalog.signal import JUDGED_SUBSYSTEMS
+from detector.access import Access
 from detector.attribution import UNKNOWN
 from detector.clock import Clock
-from detector.fetch import Fetcher, FetchError
+from detector.fetch import Fetcher, FetchError, without_password
 from detector.maintenance.period import Matcher, Period
 from detector.maintenance.register import Register
+from detector.settings import Maintenance
 from detector.telemetry import Telemetry
 
 ALERTS: Mapping[str, str] = {"HostAnomaly": "warning", "HostAnomalyPage": "critical"}
@@ -33,13 +35,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class Silences:
-    """Looks at a URL's silences now and then, on a thread of its own that ends with the clock."""
+    """Looks at an Alertmanager's silences now and then, on a thread of its own that ends with the clock."""
 
-    def __init__(self, url: str, interval_s: float, register: Register, telemetry: Telemetry, clock: Clock) -> None:
-        self._url = f"{url}/api/v2/silences"
-        self._interval_s = interval_s
+    def __init__(self, settings: Maintenance, register: Register, telemetry: Telemetry, clock: Clock) -> None:
+        self._url = f"{settings.alertmanager}/api/v2/silences"
+        self._interval_s = settings.interval_s
         self._register, self._telemetry, self._clock = register, telemetry, clock
-        self._fetcher = Fetcher(_TIMEOUT_S, _MOST_BYTES)
+        self._fetcher = Fetcher(_TIMEOUT_S, _MOST_BYTES, Access(settings.access))
         self._trouble = ""
 
     def start(self) -> None:
@@ -51,7 +53,7 @@ class Silences:
         try:
             status, body = self._fetcher.get(self._url, {})
             if status != 200:
-                raise FetchError(f"{self._url}: status {status}")
+                raise FetchError(f"{without_password(self._url)}: status {status}")
             periods = list(periods_of(orjson.loads(body)))
         except (FetchError, ValueError, KeyError, TypeError) as error:
             self._telemetry.count(outputs.SILENCES_ERRORS)

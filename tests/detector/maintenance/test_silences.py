@@ -12,6 +12,7 @@ import yaml
 from detector.clock import SystemClock
 from detector.maintenance.register import Register
 from detector.maintenance.silences import ALERTS, Silences
+from detector.settings import TABLE
 from detector.source import Host
 from detector.telemetry import Telemetry
 from tests.servers import Server, binary, start_alertmanager
@@ -33,7 +34,8 @@ class Reader:
 
     def __init__(self, url: str) -> None:
         self.clock, self.telemetry, self.register = SystemClock(), Telemetry(), Register()
-        self.silences = Silences(url, 1.0, self.register, self.telemetry, self.clock)
+        settings = TABLE.model_validate({"maintenance": {"alertmanager": url}}).maintenance
+        self.silences = Silences(settings, self.register, self.telemetry, self.clock)
 
     def covered(self, *hosts: Host) -> list[bool]:
         self.silences.look()
