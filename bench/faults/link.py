@@ -15,8 +15,19 @@ from bench.faults.journal import Journal
 from tests.servers import binary, environment
 from tests.servers.process import wait_until
 
-HOST, INSIDE = "192.0.2.5", "192.0.2.6"  # of a range kept for documentation: nothing else has these addresses
 _TRANSFER = "40M"  # bits per second
+
+
+def addresses(pid: int) -> tuple[str, str]:
+    """The host's and the inner end's address, of four that no other process takes and that belong to nobody.
+
+    They are of the range that is set aside for benchmarks, https://datatracker.ietf.org/doc/html/rfc2544#appendix-C.
+
+    >>> addresses(65)
+    ('198.18.1.5', '198.18.1.6')
+    """
+    third, fourth = divmod(pid % (1 << 14), 64)
+    return f"198.18.{third}.{4 * fourth + 1}", f"198.18.{third}.{4 * fourth + 2}"
 
 
 def run(*command: str | Path) -> str:
@@ -28,11 +39,13 @@ def run(*command: str | Path) -> str:
 
 
 class Link:
-    """The namespace and the cable, as a context manager. ``device`` is the cable's end on the host."""
+    """The namespace and the cable, as a context manager. ``device`` is its end on the host, with the address ``here``;
+    the other end has ``there``."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal, self._ip = journal, binary("ip")
         self.namespace, self.device = f"hostpulse-faults-{os.getpid()}", f"hpf{os.getpid()}"
+        self.here, self.there = addresses(os.getpid())
         self._children: list[subprocess.Popen[bytes]] = []
 
     def inside(self, *command: str | Path) -> str:
@@ -52,9 +65,11 @@ class Link:
     def transfer(self) -> None:
         """Begin the steady transfer from the host into the namespace."""
         iperf = binary("iperf3")
-        self.spawn(iperf, "--server", "--bind", INSIDE, inside=True)
+        self.spawn(iperf, "--server", "--bind", self.there, inside=True)
         wait_until(lambda: ":5201" in self.inside("ss", "-ltn"), 10.0, "iperf3 listens")
-        self.spawn(iperf, "--client", INSIDE, "--bitrate", _TRANSFER, "--time", "86000")
+        self.spawn(iperf, "--client", self.there, "--bitrate", _TRANSFER, "--time", "86000")
+        connected = lambda: self.here in self.inside("ss", "-tn", "state", "established")  # noqa: E731
+        wait_until(connected, 10.0, "iperf3 sends")
 
     def __enter__(self) -> Self:
         # The cable goes with the namespace; deleting it by name as well helps where it was not moved yet.
@@ -62,9 +77,9 @@ class Link:
             self._journal.note("run", str(self._ip), *end)
         run(self._ip, "netns", "add", self.namespace)
         run(self._ip, "link", "add", self.device, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        run(self._ip, "addr", "add", f"{HOST}/24", "dev", self.device)
+        run(self._ip, "addr", "add", f"{self.here}/30", "dev", self.device)
         run(self._ip, "link", "set", self.device, "up")
-        run(self._ip, "-n", self.namespace, "addr", "add", f"{INSIDE}/24", "dev", "eth0")
+        run(self._ip, "-n", self.namespace, "addr", "add", f"{self.there}/30", "dev", "eth0")
         for device in ("eth0", "lo"):
             run(self._ip, "-n", self.namespace, "link", "set", device, "up")
         return self
