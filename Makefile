@@ -2,6 +2,8 @@
 # make venv  the environment in .venv, also for the benches            make lint  the fast part of make test
 # make render  writes docs and boards anew    make clean  removes all that make made
 #
+# make dashboards-preview  the Grafana boards drawn into docs/images, with npm and chromium
+#
 # make run PROMETHEUS=http://…   judges what that Prometheus scrapes, instead of this host's exporter
 # make run EXPORTER_ADDRESS=127.0.0.1:17730 DETECTOR_ADDRESS=127.0.0.1:17731 BASELINE=2m FLAGS="--view=plain"
 
@@ -20,7 +22,7 @@ candidates := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(candidates),$(if $(call enough,$(name)),$(name))))
 
 .DELETE_ON_ERROR:
-.PHONY: help venv run servers lint types render test clean
+.PHONY: help venv run servers lint types render dashboards-preview test clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -48,6 +50,9 @@ types: $(STAMP)
 
 render: $(STAMP)
 	$(BIN)/python -m deploy.render
+
+dashboards-preview: servers
+	$(BIN)/python -m tests.deploy.preview
 
 test: servers lint types
 	$(BIN)/python -m pytest --durations=15 $(PYTEST_FLAGS)

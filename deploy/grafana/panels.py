@@ -107,7 +107,7 @@ def bars(title: str, query: Query, unit: str, description: str, width: int = WID
 def rows(title: str, queries: Iterable[Query], description: str, width: int = FULL, height: int = 10) -> table.Panel:
     """A table as of now; its columns are made by transformations."""
     panel = _placed(table.Panel(), title, queries, "short", width, height, instant=True)
-    return panel.description(description).no_value("no data").show_header(True).min_width(_COLUMN_PX)
+    return panel.description(description).no_value("–").show_header(True).min_width(_COLUMN_PX)
 
 
 _THRESHOLDS = models.FieldColorModeId.THRESHOLDS

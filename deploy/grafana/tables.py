@@ -5,7 +5,7 @@ Transformations: https://grafana.com/docs/grafana/latest/panels-visualizations/q
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from grafana_foundation_sdk.builders import dashboard, table
 from grafana_foundation_sdk.models import common as options
@@ -25,14 +25,19 @@ def matrix(panel: table.Panel, row: str, column: str) -> None:
     _transform(panel, "groupingToMatrix", told)
 
 
-def renamed(panel: table.Panel, names: Mapping[str, str]) -> None:
-    """Columns under these names, in their order, without the times."""
+def renamed(panel: table.Panel, names: Mapping[str, str], without: Iterable[str] = ()) -> None:
+    """Columns under these names, in their order, without the times and without those named."""
     told = {
-        "excludeByName": dict.fromkeys(_LEFT_OUT, True),
+        "excludeByName": dict.fromkeys((*_LEFT_OUT, *without), True),
         "indexByName": {name: number for number, name in enumerate(names)},
         "renameByName": dict(names),
     }
     _transform(panel, "organize", told)
+
+
+def wide(panel: table.Panel, column: str, width_px: int) -> None:
+    """The column as wide as that."""
+    panel.override_by_name(column, [models.DynamicConfigValue("custom.width", width_px)])
 
 
 def sorted_by(panel: table.Panel, column: str) -> None:

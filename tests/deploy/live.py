@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -25,26 +25,44 @@ _LEARNED_LIMIT_S = 120.0  # the shortest baseline is 30 s
 
 @contextlib.contextmanager
 def judged_host(folder: Path, gpus: int = 2) -> Iterator[servers.Prometheus]:
-    """Prometheus with the shipped rules, evaluated often, that scrapes a host with GPUs and its detector."""
+    """Prometheus that scrapes one host with GPUs, under its address, and its detector."""
+    with judged_hosts(folder, ("",), gpus) as store:
+        yield store
+
+
+@contextlib.contextmanager
+def judged_hosts(
+    folder: Path, names: Sequence[str], gpus: int, at_work: Callable[[Mapping[str, Stub]], None] = lambda _: None
+) -> Iterator[servers.Prometheus]:
+    """This host under each of ``names``, with GPUs of its own each; the rules are evaluated often.
+
+    ``at_work`` is told of the GPUs before anything is learned of them.
+    """
     library = build(folder / "library")
-    stub = Stub(library)
-    stub.say(profiles.host(profiles.H100, gpus))
-    environment = stub.environment(library)
-    prefix = ["env", *(f"{name}={environment[name]}" for name in ("LD_LIBRARY_PATH", "NVML_STUB"))]
-    with (
-        servers.start_exporter(folder, prefix=prefix) as exporter,
-        servers.start_prometheus(folder / "prometheus", rules=[_hurried(rules, folder) for rules in RULES]) as store,
-        servers.start_detector(
-            folder,
-            f"--source.prometheus.url={store.url}",
-            f"--source.prometheus.job={JOB}",
-            "--baseline.duration=30s",
-            f"--state.directory={folder / 'state'}",
-        ) as detector,
-    ):
-        store.scrape(JOB, exporter.address)
+    with contextlib.ExitStack() as running:
+        rules = [_hurried(rules, folder) for rules in RULES]
+        store = running.enter_context(servers.start_prometheus(folder / "prometheus", rules=rules))
+        flags = (f"--source.prometheus.url={store.url}", f"--source.prometheus.job={JOB}", "--baseline.duration=30s")
+        state = f"--state.directory={folder / 'state'}"
+        detector = running.enter_context(servers.start_detector(folder, *flags, state))
+        stubs: dict[str, Stub] = {}
+        job = servers.scrape_job(JOB)
+        job["static_configs"] = []
+        for name in names:
+            own = folder / (name or "host")
+            own.mkdir()
+            stubs[name] = stub = Stub(own)
+            stub.say(profiles.host(profiles.H100, gpus))
+            environment = stub.environment(library)
+            prefix = ["env", *(f"{key}={environment[key]}" for key in ("LD_LIBRARY_PATH", "NVML_STUB"))]
+            exporter = running.enter_context(servers.start_exporter(own, prefix=prefix))
+            labels = {"labels": {"instance": f"{name}:17720"}} if name else {}
+            job["static_configs"].append({"targets": [exporter.address], **labels})
+        store.config["scrape_configs"].append(job)
+        at_work(stubs)
         store.scrape(f"{JOB}-detector", detector.address, honor_labels=True)
-        store.await_result(outputs.SCORE.name, _LEARNED_LIMIT_S)
+        fused = f'{outputs.SCORE.name}{{detector="fused"}}'
+        store.await_result(fused, _LEARNED_LIMIT_S, accept=lambda result: len(result) == len(names))
         yield store
 
 

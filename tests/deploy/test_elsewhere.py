@@ -45,4 +45,4 @@ def test_labels_of_the_same_name_are_matched_as_ours_are() -> None:
 
 @pytest.mark.parametrize("name", SIGNALS)
 def test_each_signal_parses(name: str) -> None:
-    promql_parser.parse(anywhere(SIGNALS[name].expression, "5s", 'instance="h",job="j"'))
+    assert promql_parser.parse(anywhere(SIGNALS[name].expression, "5s", 'instance="h",job="j"'))

@@ -5,7 +5,7 @@ Open it over the time of the incident: the figures are those of its end, the ext
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from grafana_foundation_sdk.builders import bargauge, dashboard, stat, table, timeseries
 from grafana_foundation_sdk.models import dashboard as models
@@ -20,9 +20,11 @@ from deploy.grafana.board import mark_episodes, row
 from deploy.grafana.chosen import FLEET, HOST, SUBSYSTEM, of, state
 from deploy.grafana.colours import BAD, GOOD, WARN
 from deploy.grafana.panels import Query, bars, bounded, lines, named_colours, number, rows
-from deploy.grafana.tables import joined, renamed
+from deploy.grafana.tables import joined, renamed, wide
 
 _MOST = 12
+_KEY = "key"
+_SIGNAL_PX = 480
 _REPORT = "${detector}/report?instance=${judged}&at=${__to:date:seconds}"
 _FUSED = 'detector="fused"'
 
@@ -65,14 +67,22 @@ def _leading() -> stat.Panel:
 
 
 def _causes() -> table.Panel:
-    actual = f"max by (rank, channel, statistic, unit) (last_over_time({of(outputs.CAUSE_ACTUAL)}[$__range]))"
-    typical = f"max by (rank) (last_over_time({of(outputs.CAUSE_TYPICAL)}[$__range]))"
-    told = "The signals that moved most in the latest episode, in their own units; empty without an episode."
+    which = ("rank", "channel", "statistic")
+    actual = f"max by ({_KEY}, {', '.join(which)}, unit) ({_keyed(outputs.CAUSE_ACTUAL, which)})"
+    typical = f"max by ({_KEY}) ({_keyed(outputs.CAUSE_TYPICAL, which)})"
+    told = "The signals that moved most in episodes of the time shown, in their own units; empty without an episode."
     panel = rows("What moved most", map(Query, (actual, typical)), told, height=7)
-    joined(panel, "rank")
+    joined(panel, _KEY)
     columns = {"rank": "Rank", "channel": "Signal", "statistic": "Statistic", "unit": "Unit"}
-    renamed(panel, columns | {"Value #A": "Then", "Value #B": "Usual"})
+    renamed(panel, columns | {"Value #A": "Then", "Value #B": "Usual"}, without=(_KEY,))
+    wide(panel, "Signal", _SIGNAL_PX)
     return panel
+
+
+def _keyed(output: Output, labels: Iterable[str]) -> str:
+    """The last of each series in the time shown, with a label that stands for several."""
+    several = ", ".join(f'"{label}"' for label in labels)
+    return f'label_join(last_over_time({of(output)}[$__range]), "{_KEY}", " ", {several})'
 
 
 def _changed(which: str) -> bargauge.Panel:

@@ -133,9 +133,10 @@ def _errors() -> Iterator[timeseries.Panel]:
     }
     queries = [Query(f"sum(rate({_own(output)}[{WINDOW}]))", kind) for kind, output in kinds.items()]
     yield lines("Errors of the detector", queries, "cps", "By what it was doing.", 12).min(0)
-    failing = f"sum by (collector) (1 - {_read(exporter.COLLECTOR_SUCCESS)})"
-    told = "Hosts on which the collector's last read failed."
-    panel = lines("Collectors that fail", [Query(failing, "{{collector}}")], "short", told, 12)
+    failing = f"1 - {_read(exporter.COLLECTOR_SUCCESS)}"
+    some = Query(f"sum by (collector) ({failing}) > 0", "{{collector}}", BAD)
+    told = "Collectors whose last read failed, of all hosts together, and on how many hosts each of them did."
+    panel = lines("Collectors that fail", [Query(f"sum({failing})", "all"), some], "short", told, 12)
     yield panel.min(0).decimals(0)
 
 
