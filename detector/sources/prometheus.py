@@ -115,7 +115,8 @@ class PrometheusSource(Source):
 
     def past_hosts(self, start_s: float, end_s: float) -> Sequence[Host]:
         """See ``Source``: whoever has a sample then of what every exporter has."""
-        hosts = self._follow(self._targets(math.ceil(end_s - start_s), time=f"{end_s:.3f}"))
+        found = self._targets(math.ceil(end_s - start_s), time=f"{end_s:.3f}")
+        hosts = self._follow(dict.fromkeys(found, end_s))  # databases differ in what time they tell of such a query
         every = [scrapes for record in self._records.values() for scrapes in record.scrapes.values()]
         for back_s in (min(end_s - start_s, self._horizon_s), end_s - start_s):  # of who left early nothing is recent
             for scrapes in every:

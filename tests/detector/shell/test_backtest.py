@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import requests
 
 from catalog import outputs
 from detector.backtest import Stretch, backtest, parse_time, recorded, stored
@@ -28,7 +29,7 @@ from detector.source import SourceError
 from tests.detector.synthetic import START_S, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE
 from tests.dumps import as_openmetrics, make_blocks
-from tests.servers import Prometheus, start_prometheus
+from tests.servers import Prometheus, start_prometheus, start_victoria_metrics
 from tests.tree import ROOT
 
 DURATION_S, FAULT_S, END_S = 500.0, 430.0, 460.0
@@ -128,6 +129,20 @@ def test_store_gives_what_the_file_gives_though_the_hosts_are_gone(
     assert found.judged >= 98
     table = pq.read_table(out).to_pylist()
     assert {row["instance"] for row in table} == {SICK}
+
+
+def test_past_in_victoria_metrics_is_read_to_its_end(dump: Path, tmp_path: Path) -> None:
+    lines = [line.rsplit(" ", 1) for line in dump.read_text().splitlines() if not line.startswith("#")]
+    body = "\n".join(f"{head} {round(float(time_s) * 1000)}" for head, time_s in lines)
+    with start_victoria_metrics(tmp_path) as victoria:
+        requests.post(f"{victoria.url}/api/v1/import/prometheus", data=body, timeout=30).raise_for_status()
+        victoria.get("/internal/force_flush")
+        source = build_source(settings(victoria.url), SystemClock())
+        (host, _) = sorted(source.past_hosts(FROM_S, BEGIN_S + DURATION_S))
+        frame = source.read(host, BEGIN_S + DURATION_S - 5.0, BEGIN_S + DURATION_S)
+        assert source.interval_s(host) == 1.0
+        source.close()
+    assert list(frame.times_s - BEGIN_S) == pytest.approx([DURATION_S - back for back in (4, 3, 2, 1, 0)])
 
 
 def test_nobody_at_that_time_is_an_error(prometheus: Prometheus) -> None:
