@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from catalog import FAMILIES
-from catalog.families import cpu, exporter, gpu, host, memory, network, rdma, storage
+from catalog.families import cgroup, cpu, exporter, gpu, host, memory, network, rdma, storage
 from catalog.family import Kind
 from catalog.series import Series, parse_series
 from detector.frame import Frame
@@ -37,6 +37,7 @@ def facts_of(constants: Sequence[Series], frame: Frame) -> dict[str, str]:
         "system": _system(constants),
         "CPUs": _cpus(constants),
         "NUMA": _numa(constants, frame),
+        "interrupts": "".join(map(_affinity, _of(constants, cpu.INTERRUPT_AFFINITY_INFO.name))),
         "memory": _memory(frame),
         "huge pages": _huge_pages(frame),
         "GPUs": _gpus(constants),
@@ -45,6 +46,7 @@ def facts_of(constants: Sequence[Series], frame: Frame) -> dict[str, str]:
         "storage": _listed(
             _named(one, "device", "model", "scheduler") for one in _of(constants, storage.DEVICE_INFO.name)
         ),
+        "limits": _listed(map(_limits, _of(constants, cgroup.CGROUP_LIMIT_INFO.name))),
         "exporter": _listed(_named(one, "version") for one in _of(constants, exporter.BUILD_INFO.name)),
     }
     return {about: text for about, text in told.items() if text}
@@ -88,6 +90,16 @@ def _numa(constants: Iterable[Series], frame: Frame) -> str:
     nodes |= {one.label("node") for one in frame.columns if one.name.startswith("hostpulse_memory_")}
     nodes -= {"", "all"}
     return f"{len(nodes)} node{'s' * (len(nodes) != 1)}" if nodes else ""
+
+
+def _affinity(series: Series) -> str:
+    count, bound, cpu_number, served = (series.label(name) for name in ("interrupts", "bound", "busiest", "on_busiest"))
+    return f"{count}, of which {bound} are bound to one CPU; CPU {cpu_number} serves {served} of them"
+
+
+def _limits(series: Series) -> str:
+    parts = [f"{name} {series.label(name)}" for name in ("cpu_max", "memory_high", "memory_max") if series.label(name)]
+    return f"{series.label('cgroup')} ({', '.join(parts)})"
 
 
 def _memory(frame: Frame) -> str:

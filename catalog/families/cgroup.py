@@ -38,3 +38,13 @@ CGROUP_EVENTS = Family(
     Tier.MEDIUM,
     source="/sys/fs/cgroup/*/memory.events, version 1: memory.failcnt and memory.oom_control, each group by itself",
 )
+CGROUP_LIMIT_INFO = Family(
+    "hostpulse_cpu_cgroup_limit_info",
+    Kind.INFO,
+    Unit.NONE,
+    "Limits of a top-level control group as the kernel writes them: quota and period in microseconds, and bytes.",
+    Subsystem.CPU,
+    ("cgroup", "cpu_max", "memory_high", "memory_max"),
+    Tier.STATIC,
+    source="/sys/fs/cgroup/*/{cpu.max,memory.high,memory.max}",
+)

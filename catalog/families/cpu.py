@@ -195,6 +195,17 @@ INFO = Family(
     Profile.CORE,
     "/proc/cpuinfo",
 )
+INTERRUPT_AFFINITY_INFO = Family(
+    "hostpulse_cpu_interrupt_affinity_info",
+    Kind.INFO,
+    Unit.NONE,
+    "Where interrupts go: how many there are, how many are bound to one CPU, which CPU serves most, and how many.",
+    Subsystem.CPU,
+    ("interrupts", "bound", "busiest", "on_busiest"),
+    Tier.STATIC,
+    Profile.CORE,
+    "/proc/irq/*/{smp_affinity_list,effective_affinity_list}",
+)
 TOPOLOGY_INFO = Family(
     "hostpulse_cpu_topology_info",
     Kind.INFO,

@@ -97,7 +97,7 @@ def causes_of(findings: Sequence[Finding], signatures: Mapping[str, Signature]) 
 def _evidence(finding: Finding) -> Table:
     rows = [("for", *_told(one)) for one in finding.speaks_for]
     rows += [("against", *_told(one)) for one in finding.speaks_against]
-    return Table(("", "why", "signal", "now", "usually", "deviation"), tuple(rows))
+    return Table(("", "why", "signal", "mean then", "usually", "deviation"), tuple(rows))
 
 
 def _told(one: Evidence) -> tuple[str, ...]:

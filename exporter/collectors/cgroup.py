@@ -6,7 +6,6 @@ https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -14,26 +13,25 @@ from catalog.families import cgroup
 from catalog.family import Tier
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
+from exporter.controlgroups import ROOT, is_named
 from exporter.host import Host
 
-_ROOT = "/sys/fs/cgroup"
-_UNIFIED = f"{_ROOT}/cgroup.controllers"
+_UNIFIED = f"{ROOT}/cgroup.controllers"
 _MICROSECOND, _NANOSECOND = 1e-6, 1e-9
 # Where groups lie, a file of each, its key, what it is read into and the kernel's unit. Version 2 first.
 _THROTTLES, _THROTTLED, _EVENTS = cgroup.CGROUP_THROTTLES, cgroup.CGROUP_THROTTLED_SECONDS, cgroup.CGROUP_EVENTS
 _SECOND = (
-    (_ROOT, "cpu.stat", b"nr_throttled", _THROTTLES, (), 1.0),
-    (_ROOT, "cpu.stat", b"throttled_usec", _THROTTLED, (), _MICROSECOND),
-    *((_ROOT, "memory.events", event.encode(), _EVENTS, (event,), 1.0) for event in ("high", "max", "oom", "oom_kill")),
+    (ROOT, "cpu.stat", b"nr_throttled", _THROTTLES, (), 1.0),
+    (ROOT, "cpu.stat", b"throttled_usec", _THROTTLED, (), _MICROSECOND),
+    *((ROOT, "memory.events", event.encode(), _EVENTS, (event,), 1.0) for event in ("high", "max", "oom", "oom_kill")),
 )
 _FIRST = (
-    (f"{_ROOT}/cpu", "cpu.stat", b"nr_throttled", _THROTTLES, (), 1.0),
-    (f"{_ROOT}/cpu", "cpu.stat", b"throttled_time", _THROTTLED, (), _NANOSECOND),
-    (f"{_ROOT}/memory", "memory.failcnt", b"", _EVENTS, ("max",), 1.0),
-    (f"{_ROOT}/memory", "memory.oom_control", b"oom_kill", _EVENTS, ("oom_kill",), 1.0),
+    (f"{ROOT}/cpu", "cpu.stat", b"nr_throttled", _THROTTLES, (), 1.0),
+    (f"{ROOT}/cpu", "cpu.stat", b"throttled_time", _THROTTLED, (), _NANOSECOND),
+    (f"{ROOT}/memory", "memory.failcnt", b"", _EVENTS, ("max",), 1.0),
+    (f"{ROOT}/memory", "memory.oom_control", b"oom_kill", _EVENTS, ("oom_kill",), 1.0),
 )
 _LOOKS_EVERY = 10
-_NAMELESS = re.compile(r"[0-9a-f]{12,}(\.scope|\.slice)?")
 
 
 class CgroupCollector(AttributeCollector):
@@ -69,7 +67,7 @@ class CgroupCollector(AttributeCollector):
             for path in host.glob(f"{directory}/*/{file}"):
                 group = path.split("/")[-2]
                 pick = partial(_number, key)
-                if not _NAMELESS.fullmatch(group) and (not key or _has(host, path, key)):
+                if is_named(group) and (not key or _has(host, path, key)):
                     yield Attribute(path, family(group, *labels), factor, pick)
 
 

@@ -153,6 +153,13 @@ _FILES = {
     "/sys/class/net/eth1/bonding_slave/mii_status": "down\n",
     "/sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
     "/sys/fs/cgroup/system.slice/cpu.stat": "usage_usec 9\nnr_periods 5\nnr_throttled 2\nthrottled_usec 700\n",
+    "/sys/fs/cgroup/system.slice/cpu.max": "200000 100000\n",
+    "/sys/fs/cgroup/system.slice/memory.max": "max\n",
+    "/proc/irq/24/smp_affinity_list": "0-3\n",
+    "/proc/irq/24/effective_affinity_list": "2\n",
+    "/proc/irq/25/smp_affinity_list": "2\n",
+    "/proc/irq/25/effective_affinity_list": "2\n",
+    "/proc/irq/26/smp_affinity_list": "1\n",
     "/sys/fs/cgroup/system.slice/memory.events": "low 0\nhigh 1\nmax 2\noom 0\noom_kill 0\n",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalog.families import cpu, exporter, gpu, host, memory, network
+from catalog.families import cgroup, cpu, exporter, gpu, host, memory, network
 from catalog.series import Series
 from detector.facts import CONSTANTS, constants_in, facts_of
 from detector.frame import Frame
@@ -16,6 +16,8 @@ HOST = (
     *(cpu.TOPOLOGY_INFO(number, number, number // 2, 0, number // 2) for number in range(4)),
     *(gpu.INFO(number, "u", "H200", "570.1", "12.8", "v", "s", "p", "9.0", "0") for number in range(8)),
     network.INFO("eth0", "a", "full", "mlx5_core", "p", "0"),
+    cpu.INTERRUPT_AFFINITY_INFO("90", "60", "3", "40"),
+    cgroup.CGROUP_LIMIT_INFO("jobs.slice", "150000 100000", "", "8589934592"),
     exporter.BUILD_INFO("1.0", "abc", "3.11"),
 )
 
@@ -38,6 +40,8 @@ def test_facts_say_what_an_engineer_asks_first() -> None:
         "system": "Debian 12, 6.8.0, Maker, Server, 1.2",
         "CPUs": "2 × Xeon 8480 (0xb), 4 CPUs",
         "NUMA": "2 nodes",
+        "interrupts": "90, of which 60 are bound to one CPU; CPU 3 serves 40 of them",
+        "limits": "jobs.slice (cpu_max 150000 100000, memory_max 8589934592)",
         "memory": "2 TB",
         "huge pages": "1048576kB: 500, 12 free",
         "GPUs": "8 × H200; driver 570.1, CUDA 12.8",
