@@ -14,7 +14,7 @@ from bench.paper.flags import printed
 from bench.paper.overlap import agreement, painted
 from bench.paper.recorded import DEFAULT, FINE, Past, leading
 from bench.paper.row import CannotMeasureError, Row, percent
-from bench.paper.stability import stability
+from bench.paper.stability import SIGNIFICANT, many_choices, stability
 from bench.workloads.registry import WORKLOADS
 from detector.features import Features
 
@@ -100,11 +100,11 @@ def stable(bench: Bench) -> list[Row]:
     """Whether runs of a workload are like each other: permutation tests, metric by metric."""
     past = bench.past
     names = [run.workload for run in past.runs.runs]
-    if len(set(names)) < 2 or len(names) < 2 * len(set(names)):
-        raise CannotMeasureError(
-            f"there are {len(names)} runs of {len(set(names))} workloads: it takes two of each of two"
-        )
-    found = stability(past.profiles(), names, [run.turn for run in past.runs.runs], bench.length.choices)
+    turns = np.array([run.turn for run in past.runs.runs], dtype=np.intp)
+    ways = many_choices(turns)
+    if ways * SIGNIFICANT <= 1:
+        raise CannotMeasureError(f"{len(names)} runs can be chosen in {ways} ways only, too few for p < {SIGNIFICANT}")
+    found = stability(past.profiles(), names, turns, bench.length.choices)
     left_out = ", ".join(f"{name} {why}" for name, why in past.runs.lacking.items())
     ran = f"{found.pairs} pairs of {len(set(names))} workloads, {len(names)} runs"
     return [

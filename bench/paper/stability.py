@@ -92,19 +92,19 @@ def p_value(observed: float, others: Floats, exact: bool) -> float:
     return beyond / len(others) if exact else (beyond + 1) / (len(others) + 1)
 
 
-def stability(profiles: Floats, workloads: Sequence[str], turns: Sequence[int], most: int) -> Stability:
+def stability(profiles: Floats, workloads: Sequence[str], turns: Numbers, most: int) -> Stability:
     """Of runs [R, Q, C] of workloads that took turns; metrics that never change, or lack in a run, say nothing."""
-    random, names, taken = np.random.default_rng(0), np.array(workloads), np.array(turns)
+    random, names = np.random.default_rng(0), np.array(workloads)
     varies = np.isfinite(profiles).all(axis=(0, 1)) & (np.ptp(profiles, axis=0) > 0).any(axis=0)
-    chosen, exact = choices(taken, most, random), many_choices(taken) <= most
+    chosen, exact = choices(turns, most, random), many_choices(turns) <= most
     each = _indicators(names)
     shuffled = names.copy()
-    for turn in np.unique(taken):
-        shuffled[taken == turn] = random.permutation(names[taken == turn])
+    for turn in np.unique(turns):
+        shuffled[turns == turn] = random.permutation(names[turns == turn])
     chance = _indicators(shuffled)
     p, chance_p, ratios = [], [], []
     for column in np.flatnonzero(varies):
-        distance = distances(levelled(profiles[:, :, column], taken))
+        distance = distances(levelled(profiles[:, :, column], turns))
         others = _parted(distance, chosen)
         p += [p_value(one, others, exact) for one in _parted(distance, each)]
         chance_p += [p_value(one, others, exact) for one in _parted(distance, chance)]

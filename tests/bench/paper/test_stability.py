@@ -60,7 +60,7 @@ def _profiles(levels: list[float], metrics: int = 6) -> Floats:
     return np.stack([stability.profile(run) for run in runs])
 
 
-_TURNS = [turn for turn in range(5) for _ in "abc"]
+_TURNS: Numbers = np.repeat(np.arange(5), 3)
 
 
 def test_workloads_that_differ_are_told_apart_in_every_metric() -> None:
@@ -84,7 +84,7 @@ def test_names_without_meaning_are_significant_as_often_as_by_chance() -> None:
 def test_metric_that_never_changes_or_is_missing_says_nothing() -> None:
     profiles = _profiles([0.0, 3.0] * 3, 3)
     profiles[:, :, 0], profiles[2, :, 1] = 7.0, np.nan
-    assert stability.stability(profiles, list("ab" * 3), [0, 0, 1, 1, 2, 2], 100).metrics == 1
+    assert stability.stability(profiles, list("ab" * 3), np.repeat(np.arange(3), 2), 100).metrics == 1
 
 
 def test_few_gaps_in_a_run_do_not_take_a_metric_away() -> None:
