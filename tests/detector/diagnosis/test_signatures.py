@@ -127,7 +127,7 @@ def test_finding_says_typical_and_actual_of_the_channel_that_shows_it_most() -> 
         ("subsystem: memory", "subsystem: ram", "subsystem: must be one of cpu, gpu"),
         ("name: huge-pages", "name: other", "name: must be huge-pages, as the file is called"),
         ("reference:", "references:", "reference"),
-        ("needed: true", "needed: true\n    labels: {disk: sda}", "labels: memory_hugepages has no label disk"),
+        ("labels: {state: total}", "labels: {disk: sda}", "labels: memory_hugepages has no label disk"),
         ("cause: >-", "cause: [", "not YAML"),
         ("subsystem: memory", "subsystem: memory\nsubsystem: cpu", "subsystem stands twice"),
     ],
