@@ -60,7 +60,6 @@ class PrometheusSettings(Section):
         description="Label of the targets that names the workload group of a host, whose hosts are compared with each "
         "other; empty for no groups. `job` is the scrape job, not that.",
     )
-    access: AccessSettings = AccessSettings()
     timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
     latency_offset_s: Duration = Field(
         default=0.0,
@@ -69,6 +68,7 @@ class PrometheusSettings(Section):
         description="How late samples may come into the database, as those do that are sent on by agents. Windows are "
         "judged so much later.",
     )
+    access: AccessSettings = AccessSettings()
 
 
 class _Record:
