@@ -123,7 +123,7 @@ def _models() -> Iterator[timeseries.Panel]:
     yield lines("Alarms per host-day", [realised], "short", "Episodes in the day before, mean of the hosts.", 6).min(0)
 
 
-def _errors() -> Iterator[timeseries.Panel]:
+def _errors() -> Iterator[AnyPanel]:
     kinds = {
         "reading": outputs.READ_ERRORS,
         "judging": outputs.STEP_ERRORS,
@@ -133,11 +133,9 @@ def _errors() -> Iterator[timeseries.Panel]:
     }
     queries = [Query(f"sum(rate({_own(output)}[{WINDOW}]))", kind) for kind, output in kinds.items()]
     yield lines("Errors of the detector", queries, "cps", "By what it was doing.", 12).min(0)
-    failing = f"1 - {_read(exporter.COLLECTOR_SUCCESS)}"
-    some = Query(f"sum by (collector) ({failing}) > 0", "{{collector}}", BAD)
-    told = "Collectors whose last read failed, of all hosts together, and on how many hosts each of them did."
-    panel = lines("Collectors that fail", [Query(f"sum({failing})", "all"), some], "short", told, 12)
-    yield panel.min(0).decimals(0)
+    failing = f"sort_desc(topk(8, sum by (collector) (1 - {_read(exporter.COLLECTOR_SUCCESS)})))"
+    told = "On how many hosts a collector's last read failed, the eight with most."
+    yield bars("Collectors that fail", Query(failing, "{{collector}}"), "short", told, 12).decimals(0)
 
 
 def _remote_write() -> Iterator[timeseries.Panel]:
