@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.faults.journal import Journal
+from deploy.debian import UnavailableError
 
 _ROOT = Path("/sys/fs/cgroup")
 _PERIOD_US = 100_000
@@ -53,7 +54,14 @@ class Limits:
 
 
 def make(journal: Journal, name: str, limits: Limits) -> Group:
-    """A group with these limits, removed with the journal."""
+    """A group with these limits, removed with the journal. Raises UnavailableError where none can be made."""
+    try:
+        return _made(journal, name, limits)
+    except OSError as error:
+        raise UnavailableError(f"no control group {name}: {error}") from error
+
+
+def _made(journal: Journal, name: str, limits: Limits) -> Group:
     unified = (_ROOT / "cgroup.controllers").exists()
     folders: list[Path] = []
     for file, text in limits.files(unified=unified).items():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from bench.faults.journal import Journal
-from tests.servers import binary, environment
+from tests.servers import UnavailableError, binary, environment
 from tests.servers.process import wait_until
 
 _TRANSFER = "40M"  # bits per second
@@ -31,10 +31,11 @@ def addresses(pid: int) -> tuple[str, str]:
 
 
 def run(*command: str | Path) -> str:
-    """Output of a command; AssertionError with what it complained of."""
+    """Output of a command; UnavailableError with what it complained of: this host does not allow what is tried."""
     words = [str(word) for word in command]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+    if done.returncode:
+        raise UnavailableError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
 
 

@@ -38,14 +38,14 @@ JOB, NODE_JOB = "hostpulse", "node"
 MERGE_S = 15
 PEERS = Path(__file__).with_name("peers")
 _SHM_MB = 512
-_NEEDED = ("unshare", "mount", "umount", "mkswap", "swapon", "dd", "ss")
+_NEEDED = ("unshare", "mount", "umount", "mkswap", "swapon", "swapoff", "dd")
 
 
 def require_root() -> None:
     """Raises UnavailableError that says what is missing to put faults in."""
     if os.geteuid() != 0:
         raise UnavailableError("bench.faults needs root: it makes namespaces, control groups, mounts and swap")
-    if missing := [name for name in _NEEDED if shutil.which(name) is None and name != "ss"]:
+    if missing := [name for name in _NEEDED if shutil.which(name) is None]:
         raise UnavailableError(f"bench.faults needs {', '.join(missing)}, of util-linux and coreutils")
     if not Path("/proc/self/ns/net").exists():
         raise UnavailableError("bench.faults needs a kernel with network namespaces (CONFIG_NET_NS)")

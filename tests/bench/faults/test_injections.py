@@ -14,7 +14,10 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from bench.faults.groups import Limits, make
 from bench.faults.injections import HugePages
+from bench.faults.journal import Journal
+from bench.faults.link import run
 from bench.faults.stage import Ground, ground, require_root, start_host_exporter
 from bench.faults.suite import CONTROLS, FAULTS, Fault
 from catalog.family import Kind
@@ -141,6 +144,13 @@ def test_huge_pages_are_given_back(made: tuple[Ground, Server]) -> None:
     assert int(pages.read_text()) > int(before)
     switch.off()
     assert pages.read_text() == before
+
+
+def test_what_the_host_does_not_allow_is_told_in_its_own_words() -> None:
+    with pytest.raises(UnavailableError, match=r"ls --no-such-option: .*no-such-option"):
+        run("ls", "--no-such-option")
+    with pytest.raises(UnavailableError, match="no control group a/b"), Journal() as journal:
+        make(journal, "a/b", Limits(cpu_cores=1))
 
 
 def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
