@@ -114,6 +114,12 @@ CAUSE_ACTUAL = Output(
     "What the signals that moved most are now, in their own unit; while an episode is open, of a few.",
     (*_HOST, "rank", "channel", "statistic", "unit"),
 )
+PAPER_FLAG = Output(
+    "hostpulse_anomaly_paper_flag",
+    _GAUGE,
+    "Whether the paper's method, with its own thresholds, flags the newest window; only with profile.paper.",
+    (*_HOST, "detector"),
+)
 COMMON_CAUSE = Output(
     "hostpulse_anomaly_common_cause",
     _GAUGE,

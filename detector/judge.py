@@ -33,6 +33,7 @@ class Judge:
     freeze_limit_s: float = 1800.0
     merge_s: float = MERGE_S
     smoothing: int = 1
+    paper: bool = False
     maintained: bool = field(default=False, repr=False)  # somebody works on the host: nothing votes, nothing is learned
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from detector.episode import Episode
 from detector.frame import Floats
 from detector.judge import Judge
 from detector.model import fit_model
+from detector.paper import fit_paper
 from detector.peers import PeerState, fit_peers
 from detector.state import HostState
 from detector.training import FULL_ROWS, Float32s, align
@@ -56,6 +57,7 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
         state,
         model=model,
         peers=peers,
+        paper=fit_paper(x, tuple(str(feature) for feature in state.features)) if judge_by.paper else None,
         maxima=maxima,
         outdated=False,
         fits=state.fits + 1,

@@ -259,6 +259,7 @@ def _verdict(
         coverage=float(judgement.coverage[0]),
         common=company.common(state.instance, verdict.active),
         deviations=deviations,
+        paper=state.paper.flags(window.x[0], window.names) if state.paper else {},
     )
 
 

@@ -72,6 +72,15 @@ class Baseline(Section):
     )
 
 
+class Profile(Section):
+    """Other methods that judge beside the usual one; nothing is raised on them."""
+
+    paper: Literal["off", "on"] = Field(
+        default="off",
+        description="Whether the paper's method flags windows too, as it is printed: `hostpulse_anomaly_paper_flag`.",
+    )
+
+
 class Alarms(Section):
     """The alarm budget: how many alarms a healthy host may raise in a day."""
 
@@ -201,6 +210,7 @@ class Settings(Section):
     window: Window = Window()
     baseline: Baseline = Baseline()
     alarms_per_host_day: Alarms = Alarms()
+    profile: Profile = Profile()
     source: Sources = Sources()
     episode: Episode = Episode()
     state: State = State()

@@ -22,6 +22,7 @@ from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Normaliser
 from detector.model import Model, Parts, judge, rate
+from detector.paper import PaperModel
 from detector.peers import PeerState
 from detector.peers import from_arrays as peers_from_arrays
 from detector.peers import to_arrays as peers_to_arrays
@@ -79,6 +80,7 @@ class HostState:
     before: Floats | None = None
     episode: Episode = field(default_factory=Episode)
     peers: PeerState = field(default_factory=PeerState)
+    paper: PaperModel | None = None  # made anew at each fit, and not saved
     maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     minute: tuple[float, float] = (NEVER, -np.inf)  # start of the running minute and its largest alarm statistic
     disturbed_s: tuple[float, float] = (NEVER, NEVER)

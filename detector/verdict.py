@@ -81,4 +81,5 @@ class Verdict:
     deviations: Deviations | None = field(default=None, compare=False, repr=False)  # None without a model or data
     fitted_s: float = float("nan")  # up to when the model has learned
     maintained: bool = False  # somebody works on the host: no alarm is raised, nothing is learned
+    paper: Mapping[str, bool] = field(default_factory=dict)  # flags of the profile paper, where that is on
     common: bool = False  # many hosts of the same group have an episode open: what they share may be to blame

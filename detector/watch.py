@@ -105,6 +105,7 @@ def judge_for(settings: Settings, interval_s: float) -> Judge:
         page_per_day=settings.alarms_per_host_day.page,
         merge_s=max(settings.episode.merge_s, schedule.LEAST_MERGE * stride_s),
         freeze_limit_s=max(settings.episode.freeze_limit_s, schedule.LEAST_FREEZE * stride_s),
+        paper=settings.profile.paper == "on",
         smoothing=schedule.smoothing(window_s, interval_s),
     )
 

@@ -113,6 +113,7 @@ def values(judged: Judged) -> Mapping[Output, Values]:
         outputs.AGREEMENT: [((), verdict.agreement)],
         outputs.COVERAGE: [((), verdict.coverage)],
         outputs.EPISODES: [(("warning",), verdict.episodes), (("page",), verdict.pages)],
+        outputs.PAPER_FLAG: [((name,), float(flag)) for name, flag in verdict.paper.items()],
         outputs.COMMON_CAUSE: [((), float(verdict.common))] if judged.host.peer else [],
         outputs.FROZEN: [((), float(verdict.frozen))],
         outputs.ONSET: [((), verdict.onset_s)],

@@ -160,7 +160,7 @@ def test_common_cause_is_told_of_hosts_that_are_in_a_group() -> None:
 
 
 def test_every_declared_output_is_exposed_with_its_help_and_type() -> None:
-    page = Page(replace(alarm(), host=replace(HOST, peer="job 7")))
+    page = Page(replace(alarm(paper={"forest": True}), host=replace(HOST, peer="job 7")))
     for output in OUTPUTS.values():
         if "instance" in output.labels or not output.labels:
             continue
