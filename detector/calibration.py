@@ -7,7 +7,7 @@ exponential and the bound a margin over the worst that held-out data showed, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -130,17 +130,25 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """Alarms that may be raised on a healthy host, per day, and how the alarm rule counts."""
+class Rule:
+    """``votes`` of the last ``of`` windows beyond the bound are an alarm, and may be so often on a healthy day."""
 
-    warning_per_day: float
-    page_per_day: float
     votes: int
     of: int
+    warning_per_day: float
+    page_per_day: float
 
-    def half(self) -> Budget:
-        """What each of two rules may use up that together have this budget."""
-        return replace(self, warning_per_day=self.warning_per_day / 2, page_per_day=self.page_per_day / 2)
+    def statistic(self, scores: Floats) -> Floats:
+        """See ``alarm_statistic``."""
+        return alarm_statistic(scores, self.votes, self.of)
+
+    def level(self, scores: Sequence[float]) -> float:
+        """The alarm statistic of the newest windows."""
+        return float(self.statistic(np.array(scores))[-1])
+
+    def shared(self, rules: int) -> Rule:
+        """The rule with what is its own of a budget that so many share."""
+        return replace(self, warning_per_day=self.warning_per_day / rules, page_per_day=self.page_per_day / rules)
 
 
 def calibrate(
@@ -148,26 +156,29 @@ def calibrate(
     runs: npt.NDArray[np.intp],
     maxima: Floats,
     maxima_per_day: float,
-    budget: Budget,
+    rule: Rule,
     seen: float = 0.0,
+    least_bound: float = LEAST_BOUND,
+    margin: float = MARGIN,
 ) -> Calibration:
     """Calibrate on held-out values float64[N] of which ``runs`` intp[N] numbers the unbroken stretches.
 
     ``maxima`` float64[M]: largest alarm statistic of each past stretch of time, ``maxima_per_day`` of which make a day;
     with enough of them the bounds meet the budget, else the bound is provisional. ``seen`` is the largest
-    alarm statistic of what the model was fitted on: it is within the bound.
+    alarm statistic of what the model was fitted on: it is within the bound. No bound is below ``least_bound``, and a
+    provisional one is ``margin`` times the largest alarm statistic.
     """
     rows = len(held_out)
     assert rows >= 2, f"cannot calibrate on {rows} windows"
     pareto = rows * 0.05 >= ENOUGH_EXCESSES
     tail = fit_tail(held_out, 0.05 if pareto else 0.1, pareto)
     sample = np.quantile(held_out, np.linspace(0.0, 1.0, SAMPLE_POINTS))
-    least = max(LEAST_BOUND, seen, tail.level + tail.scale)
+    least = max(least_bound, seen, tail.level + tail.scale)
     if len(maxima) * 0.1 >= ENOUGH_EXCESSES:
         extremes = fit_tail(maxima, 0.1, pareto=True)
         warning, page = (
             extremes.quantile(min(0.1, per_day / maxima_per_day))
-            for per_day in (budget.warning_per_day, budget.page_per_day)
+            for per_day in (rule.warning_per_day, rule.page_per_day)
         )
         # A tail of few maxima runs on for ever; what is that far beyond all that was seen is no healthy host's.
         beyond = MARGIN * float(np.max(maxima))
@@ -175,12 +186,12 @@ def calibrate(
         # Of what is done once a day, less than a day says nothing.
         page_bound = max(bound, min(page, PAGE_MARGIN * beyond)) if len(maxima) >= maxima_per_day else np.inf
         return Calibration(sample, rows, tail, bound, page_bound, provisional=False)
-    largest = max(worst(held_out, runs, budget), float(np.max(maxima, initial=-np.inf)))
-    bound = max(least, SEEN_MARGIN * seen, MARGIN * largest)
+    largest = max(worst(held_out, runs, rule), float(np.max(maxima, initial=-np.inf)))
+    bound = max(least, SEEN_MARGIN * seen, margin * largest)
     return Calibration(sample, rows, tail, bound, np.inf, provisional=True)
 
 
-def worst(scores: Floats, runs: npt.NDArray[np.intp], budget: Budget) -> float:
+def worst(scores: Floats, runs: npt.NDArray[np.intp], rule: Rule) -> float:
     """Largest alarm statistic of scores float64[N] within any unbroken stretch."""
     stretches = [scores[runs == run] for run in np.unique(runs)]
-    return max(float(alarm_statistic(values, budget.votes, budget.of).max()) for values in stretches)
+    return max(float(rule.statistic(values).max()) for values in stretches)

@@ -66,10 +66,10 @@ def lead(state: HostState) -> bool:
     return newest.peers > newest.score and bool(state.peers.sizes)  # False while there is no such score
 
 
-def page_level(state: HostState, own: float, apart: float) -> float:
-    """The level that pages: of the host's own alarm statistic or the comparison's, whichever is over its page score."""
+def page(state: HostState, sudden: float, lasting: float, apart: float) -> bool:
+    """Whether any alarm rule's level is beyond its own page score: of the host's past, or of the comparison."""
     assert state.model is not None, "a host without a model has no episodes"
-    levels = [(own, state.model.fused.page_score())]
+    found = [(sudden, state.model.fused), (lasting, state.model.lasting)]
     if state.peers.model is not None:
-        levels.append((apart, state.peers.model.calibration.page_score()))
-    return min((bound for level, bound in levels if level > bound), default=float("inf"))
+        found.append((apart, state.peers.model.calibration))
+    return any(calibration is not None and level > calibration.page_score() for level, calibration in found)

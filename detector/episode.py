@@ -30,7 +30,7 @@ class Episode:
 def advance(
     episode: Episode,
     level: float,
-    page_level: float,
+    pages: bool,
     end_s: float,
     onset_s: float,
     subsystem: str,
@@ -40,9 +40,9 @@ def advance(
     if episode.open:
         if level < CLOSE_AT:
             return replace(episode, open=False, page=False, closed_s=end_s)
-        return replace(episode, page=episode.page or level > page_level)
+        return replace(episode, page=episode.page or pages)
     if not episode.opens(level):
         return episode
     if episode.resumes(end_s, merge_s):
-        return replace(episode, open=True, page=level > page_level, closed_s=float("nan"))
-    return Episode(True, level > page_level, onset_s, float("nan"), subsystem)
+        return replace(episode, open=True, page=pages, closed_s=float("nan"))
+    return Episode(True, pages, onset_s, float("nan"), subsystem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from detector.calibration import Budget
+from detector.calibration import Rule
 from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S
 from detector.episode import MERGE_S
 from detector.model import FOLDS
@@ -15,6 +15,7 @@ MAXIMA_PERIOD_S = 60.0
 BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
 SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
 LEAST_ROWS = 10 * FOLDS
+LONGEST_LASTING_S = 300.0
 LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that overlaps it are left out
 
 
@@ -29,6 +30,8 @@ class Judge:
     page_per_day: float = 0.05
     votes: int = 5
     of: int = 10
+    lasting_votes: int = 30
+    lasting_of: int = 60
     refit_s: float = 3600.0
     freeze_limit_s: float = 1800.0
     merge_s: float = MERGE_S
@@ -39,6 +42,7 @@ class Judge:
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
         assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
+        assert self.of < self.lasting_votes <= self.lasting_of, "what lasts takes longer than what is sudden"
         assert self.least_rows <= MOST_ROWS, f"{self.window_s} s every {self.stride_s} s overlap too much"
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
 
@@ -65,9 +69,17 @@ class Judge:
     @property
     def sizes_kept(self) -> int:
         """Windows whose deviations are remembered: an onset's and what came before it, without overlap."""
-        return self.of + ceil(self.window_s / self.stride_s) + BEFORE_KEPT
+        return self.lasting_of + ceil(self.window_s / self.stride_s) + BEFORE_KEPT
 
     @property
-    def budget(self) -> Budget:
-        """The alarm budget."""
-        return Budget(self.warning_per_day, self.page_per_day, self.votes, self.of)
+    def sudden(self) -> Rule:
+        """The rule for what is far from usual."""
+        return Rule(self.votes, self.of, self.warning_per_day, self.page_per_day)
+
+    @property
+    def lasting(self) -> Rule | None:
+        """The rule for what is less far from usual and stays so; None where so many windows take long: over an hour, a
+        healthy host drifts as far (on minutes of servers it trebled the alarms and found hardly more)."""
+        if self.lasting_of * self.stride_s > LONGEST_LASTING_S:
+            return None
+        return Rule(self.lasting_votes, self.lasting_of, self.warning_per_day, self.page_per_day)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from detector.calibration import MARGIN, alarm_statistic
+from detector.calibration import MARGIN
 from detector.company import among
 from detector.episode import Episode
 from detector.frame import Floats
 from detector.judge import Judge
-from detector.model import fit_model
+from detector.model import FUSED, LASTING, fit_model
 from detector.paper import fit_paper
 from detector.peers import PeerState, fit_peers
-from detector.state import HostState
+from detector.state import NO_LEVELS, HostState, Levels, Scored
 from detector.training import FULL_ROWS, Float32s, align
 
 MOST_MAXIMA = 10_080  # a week of minutes
@@ -48,22 +47,30 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     ends_s, x, names = state.training.table()
     x = align(x, names, tuple(str(feature) for feature in state.features))
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
-    maxima = np.empty(0) if _growing(state) else state.maxima
+    growing = _growing(state)
+    maxima, lasting_maxima = (np.empty(0) if growing else each for each in (state.maxima, state.lasting_maxima))
     per_day = DAY_S / judge_by.maxima_period_s
-    peers = _fit_peers(state, judge_by)
-    budget = judge_by.budget if peers.model is None else judge_by.budget.half()
-    model = fit_model(ends_s, x, state.features, judge_by.window_s, maxima, per_day, budget, judge_by.smoothing)
+    rules = 1 + (judge_by.lasting is not None) + bool(state.peers.group)
+    peers = _fit_peers(state, judge_by, rules)
+    past = {FUSED: (judge_by.sudden.shared(rules), maxima)}
+    if judge_by.lasting is not None:
+        past[LASTING] = (judge_by.lasting.shared(rules), lasting_maxima)
+    model = fit_model(ends_s, x, state.features, judge_by.window_s, past, per_day, judge_by.smoothing)
     state = replace(
         state,
         model=model,
         peers=peers,
         paper=fit_paper(x, tuple(str(feature) for feature in state.features)) if judge_by.paper else None,
         maxima=maxima,
+        lasting_maxima=lasting_maxima,
+        scores=tuple(replace(scored, fused=np.nan) for scored in state.scores),  # of another scale
         outdated=False,
         fits=state.fits + 1,
         fitted_s=state.last_end_s,
         normalised=(),
         sizes=(),
+        past_size=None,
+        past_count=0,
         before=None,
     )
     if state.rebaselining:
@@ -71,8 +78,8 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     return state
 
 
-def _fit_peers(state: HostState, judge_by: Judge) -> PeerState:
-    """The host among its peers, with a model where enough was learned while they were there."""
+def _fit_peers(state: HostState, judge_by: Judge, rules: int) -> PeerState:
+    """The host among its peers, with a model where enough was learned while they were there, one of so many rules."""
     peers = state.peers
     if not peers.group:
         return peers
@@ -91,7 +98,7 @@ def _fit_peers(state: HostState, judge_by: Judge) -> PeerState:
         judge_by.window_s,
         peers.maxima,
         DAY_S / judge_by.maxima_period_s,
-        judge_by.budget.half(),
+        judge_by.sudden.shared(rules),
         judge_by.smoothing,
     )
     return replace(peers, model=model)
@@ -103,22 +110,22 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
     if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
         state = _learn_flagged(state, names, judge_by)
         peers = replace(state.peers, worst=-np.inf)
-        state = replace(state, pending=(), flagged=(), worst=-np.inf, peers=peers, rebaselining=True)
+        state = replace(state, pending=(), flagged=(), worst=NO_LEVELS, peers=peers, rebaselining=True)
         state = replace(state, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
     if state.rebaselining:
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
-    level = alarm_level([scored.fused for scored in state.scores], judge_by)
-    apart = alarm_level([scored.apart for scored in state.scores], judge_by)
+    now = levels(state, end_s, judge_by)
+    apart = judge_by.sudden.level([scored.apart for scored in recent(state, end_s, judge_by)])
     if episode.open or end_s - episode.closed_s <= judge_by.merge_s:
         flagged = (*state.flagged, *state.pending, (end_s, x))[-MOST_FLAGGED:]
         peers = replace(state.peers, worst=max(state.peers.worst, apart))
-        return replace(state, pending=(), flagged=flagged, worst=max(state.worst, level), peers=peers)
+        return replace(state, pending=(), flagged=flagged, worst=largest(state.worst, now), peers=peers)
     if state.flagged:
         state = _settle(state, end_s, names, judge_by)
-    state = _count_minute(state, end_s, level, apart, judge_by.maxima_period_s)
+    state = _count_minute(state, end_s, now, apart, judge_by.maxima_period_s)
     pending = (*state.pending, (end_s, x))
     training = state.training
-    if len(pending) > judge_by.of:
+    if len(pending) > (judge_by.lasting_of if state.model and state.model.lasting else judge_by.of):
         training = training.add(*pending[0], names, judge_by.stride_s)
         pending = pending[1:]
     return replace(state, training=training, pending=pending)
@@ -135,14 +142,22 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
     closed = (*(item for item in state.closed if end_s - item[0] < DAY_S), (end_s, episode.subsystem))[-MOST_CLOSED:]
     if sum(subsystem == episode.subsystem for _, subsystem in closed) >= USUAL_FROM:
         state = _learn_flagged(state, names, judge_by)
-    counted = min(state.worst, MARGIN * model.fused.bound)
-    maxima = np.append(state.maxima, counted)[-MOST_MAXIMA:]
+    bounds = (model.fused.bound, model.lasting.bound if model.lasting else np.inf)
+    sudden, lasting = (min(level, MARGIN * bound) for level, bound in zip(state.worst, bounds, strict=True))
     peers = state.peers
-    if peers.model is not None and np.isfinite(peers.worst):
+    if peers.model is not None:
         counted = min(peers.worst, MARGIN * peers.model.calibration.bound)
-        peers = replace(peers, maxima=np.append(peers.maxima, counted)[-MOST_MAXIMA:])
+        peers = replace(peers, maxima=_with(peers.maxima, counted))
     peers = replace(peers, worst=-np.inf)
-    return replace(state, maxima=maxima, peers=peers, closed=closed, flagged=(), worst=-np.inf)
+    return replace(
+        state,
+        maxima=_with(state.maxima, sudden),
+        lasting_maxima=_with(state.lasting_maxima, lasting),
+        peers=peers,
+        closed=closed,
+        flagged=(),
+        worst=NO_LEVELS,
+    )
 
 
 def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) -> HostState:
@@ -153,27 +168,55 @@ def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) ->
     return replace(state, training=training, outdated=True)
 
 
-def _count_minute(state: HostState, end_s: float, level: float, apart: float, period_s: float) -> HostState:
-    """The state with both alarm statistics counted, each on the scale that its calibration is made on."""
-    peers = state.peers
-    maxima, minute = _counted(state.maxima, state.minute, end_s, level, period_s)
-    among_peers = _counted(peers.maxima, peers.minute, end_s, apart, period_s)
-    peers = replace(peers, maxima=among_peers[0], minute=among_peers[1])
-    return replace(state, maxima=maxima, minute=minute, peers=peers)
+def _count_minute(state: HostState, end_s: float, now: Levels, apart: float, period_s: float) -> HostState:
+    """The state with all alarm statistics counted, each on the scale that its calibration is made on."""
+    sudden, lasting = now
+    maxima, minute = _counted(state.maxima, state.minute, end_s, sudden, period_s)
+    lasting_maxima, lasting_minute = _counted(state.lasting_maxima, state.lasting_minute, end_s, lasting, period_s)
+    among_peers = _counted(state.peers.maxima, state.peers.minute, end_s, apart, period_s)
+    return replace(
+        state,
+        maxima=maxima,
+        minute=minute,
+        lasting_maxima=lasting_maxima,
+        lasting_minute=lasting_minute,
+        peers=replace(state.peers, maxima=among_peers[0], minute=among_peers[1]),
+    )
 
 
 def _counted(
     maxima: Floats, minute: tuple[float, float], end_s: float, level: float, period_s: float
 ) -> tuple[Floats, tuple[float, float]]:
     """``maxima`` float64[M] and the running minute's largest alarm statistic; a minute that is over is among them."""
-    start_s, largest = minute
+    start_s, so_far = minute
     if end_s - start_s < period_s:
-        return maxima, (start_s, max(largest, level))
-    if np.isfinite(largest) and end_s - start_s < 2 * period_s:
-        maxima = np.append(maxima, largest)[-MOST_MAXIMA:]
+        return maxima, (start_s, max(so_far, level))
+    if end_s - start_s < 2 * period_s:
+        maxima = _with(maxima, so_far)
     return maxima, (end_s, level)
 
 
-def alarm_level(scores: Sequence[float], judge_by: Judge) -> float:
-    """The alarm statistic of the newest windows."""
-    return float(alarm_statistic(np.array(scores), judge_by.votes, judge_by.of)[-1])
+def _with(maxima: Floats, level: float) -> Floats:
+    """``maxima`` float64[M] and one more, unless too few windows voted to tell it."""
+    return np.append(maxima, level)[-MOST_MAXIMA:] if np.isfinite(level) else maxima
+
+
+def levels(state: HostState, end_s: float, judge_by: Judge) -> Levels:
+    """What the two alarm rules hold of the newest windows, on the fused scale."""
+    sudden = judge_by.sudden.level([scored.fused for scored in recent(state, end_s, judge_by)])
+    if judge_by.lasting is None:
+        return sudden, -np.inf
+    # What came with an episode and is over does not last; NaN, no episode yet, keeps all.
+    since = [scored.fused for scored in state.scores if not scored.end_s <= state.episode.closed_s]
+    return sudden, min(sudden, judge_by.lasting.level(since)) if since else -np.inf
+
+
+def largest(some: Levels, others: Levels) -> Levels:
+    """The larger one of each."""
+    return max(some[0], others[0]), max(some[1], others[1])
+
+
+def recent(state: HostState, end_s: float, judge_by: Judge) -> tuple[Scored, ...]:
+    """The windows of the last ``of`` strides: who votes on what is sudden."""
+    since_s = end_s - (judge_by.of - 0.5) * judge_by.stride_s
+    return tuple(scored for scored in state.scores if scored.end_s > since_s)

@@ -6,7 +6,8 @@ flatters what it was fitted on beyond recognition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector import attribution
 from detector.burst import ordinary
-from detector.calibration import Budget, Calibration, calibrate, worst
+from detector.calibration import MARGIN, Calibration, Rule, calibrate, worst
 from detector.detectors.protocol import Detector, Layout
 from detector.detectors.registry import registered
 from detector.features import Feature
@@ -28,6 +29,10 @@ FOLDS = 4
 INDEPENDENT_R, DISTINCT_R = 0.9, 0.95
 MOST_DISTINCT = 200
 FUSED = "fused"
+LASTING = "lasting"
+LEAST_LASTING = 0.9  # quantile: half of the windows are beyond what one in ten usually is
+LEAST_STRETCHES = 10  # as long as what lasts must: fewer tell nothing of how far a host strays
+USUAL_LASTING = 0.9  # quantile: a burst among the windows learned from says nothing of what lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,8 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """``calibrations`` by detector name, and ``fused``; ``usual_evidence`` float64[G]: see ``attribution``."""
+    """``calibrations`` by detector name, of the fused score and of what lasts; ``usual_evidence`` float64[G] of single
+    windows and ``usual_lasting`` of many: see ``attribution``."""
 
     features: tuple[Feature, ...]
     names: tuple[str, ...]
@@ -54,12 +60,18 @@ class Model:
     normaliser: Normaliser
     calibrations: dict[str, Calibration]
     usual_evidence: Floats
+    usual_lasting: Floats
     rows: int
 
     @property
     def fused(self) -> Calibration:
         """The calibration of the fused score."""
         return self.calibrations[FUSED]
+
+    @property
+    def lasting(self) -> Calibration | None:
+        """The calibration of the level of what lasts; None where the windows learned from were too few."""
+        return self.calibrations.get(LASTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +121,12 @@ def fit_model(
     x: Floats,
     features: tuple[Feature, ...],
     window_s: float,
-    maxima: Floats,
+    past: Mapping[str, tuple[Rule, Floats]],
     per_day: float,
-    budget: Budget,
     smoothing: int,
 ) -> Model:
-    """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``maxima`` and ``per_day`` as in ``calibrate``.
+    """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``past``: the rules ``FUSED`` and ``LASTING``, each with
+    its maxima, ``per_day`` of which make a day, as in ``calibrate``.
 
     It is calibrated on means of ``smoothing`` windows.
     """
@@ -127,21 +139,59 @@ def fit_model(
         _with_fused(smoothed(normaliser(scores), runs, smoothing), parts)
         for scores in (raw, parts.raw(parts.scaler.deviations(x)))
     )
-    nothing = np.empty(0)
+    rule, maxima = past[FUSED]
     calibrations = {
         name: calibrate(
             held_out[kept, column],
             runs_kept,
-            maxima if name == FUSED else nothing,
+            maxima if name == FUSED else np.empty(0),
             per_day,
-            budget,
-            worst(seen[:, column], runs, budget),
+            rule,
+            worst(seen[:, column], runs, rule),
         )
         for column, name in enumerate([*(detector.name for detector in parts.detectors), FUSED])
     }
+    lasting = _calibrate_lasting(held_out[kept, -1], runs_kept, seen[:, -1], runs, past, per_day)
+    calibrations |= {} if lasting is None else {LASTING: lasting}
     usual = np.maximum(high(evidence[kept]), attribution.LEAST_EVIDENCE)
+    usual_lasting = np.maximum(np.quantile(evidence[kept], USUAL_LASTING, axis=0), attribution.LEAST_EVIDENCE)
     names = tuple(str(feature) for feature in features)
-    return Model(features, names, parts, normaliser, calibrations, usual, len(x))
+    return Model(features, names, parts, normaliser, calibrations, usual, usual_lasting, len(x))
+
+
+def _calibrate_lasting(
+    held_out: Floats,
+    runs_kept: npt.NDArray[np.intp],
+    seen: Floats,
+    runs: npt.NDArray[np.intp],
+    past: Mapping[str, tuple[Rule, Floats]],
+    per_day: float,
+) -> Calibration | None:
+    """The calibration of ``lasting_level``; None without such a rule or a stretch long enough for it."""
+    if LASTING not in past:
+        return None
+    (sudden, _), (rule, maxima) = past[FUSED], past[LASTING]
+    levels, seen_levels = (_lasting_levels(*each, sudden, rule) for each in ((held_out, runs_kept), (seen, runs)))
+    there = np.isfinite(levels)
+    stretches = there.sum() / rule.of
+    if stretches < LEAST_STRETCHES:
+        return None
+    alone = replace(rule, votes=1, of=1)  # a level holds the votes already
+    worst_seen = float(seen_levels[np.isfinite(seen_levels)].max())
+    least = float(np.quantile(held_out, LEAST_LASTING))
+    # A day holds larger ones than these few stretches: by as much as maxima of normal values grow.
+    margin = MARGIN * np.sqrt(np.log(per_day) / np.log(stretches))
+    finite = maxima[np.isfinite(maxima)]
+    return calibrate(levels[there], runs_kept[there], finite, per_day, alone, worst_seen, least, margin)
+
+
+def _lasting_levels(fused: Floats, runs: npt.NDArray[np.intp], sudden: Rule, rule: Rule) -> Floats:
+    """``lasting_level`` of every window float64[N], each by what its unbroken stretch held until then."""
+    levels = np.empty(len(fused))
+    for run in np.unique(runs):
+        own = runs == run
+        levels[own] = np.minimum(rule.statistic(fused[own]), sudden.statistic(fused[own]))
+    return levels
 
 
 def _held_out(end_s: Floats, x: Floats, features: tuple[Feature, ...], window_s: float) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from detector import attribution
 from detector.apart import LEAST_RANGE, Apart
-from detector.calibration import Budget, Calibration, calibrate, worst
+from detector.calibration import Calibration, Rule, calibrate, worst
 from detector.detectors.protocol import Layout
 from detector.features import Feature
 from detector.frame import Floats
@@ -98,7 +98,7 @@ def fit_peers(
     window_s: float,
     maxima: Floats,
     per_day: float,
-    budget: Budget,
+    rule: Rule,
     smoothing: int,
 ) -> PeerModel:
     """Fit on windows ``x`` and the others' ``middle`` float64[N, F]; else as ``model.fit_model``."""
@@ -108,7 +108,7 @@ def fit_peers(
     normaliser = fit_normaliser(raw[:, None], np.array([LEAST_RANGE]))
     runs = unbroken(end_s)
     held_out, seen = (smoothed(normaliser(part[:, None]), runs, smoothing)[:, 0] for part in (raw, detector.rate(z)))
-    calibration = calibrate(held_out, runs, maxima, per_day, budget, worst(seen, runs, budget))
+    calibration = calibrate(held_out, runs, maxima, per_day, rule, worst(seen, runs, rule))
     usual = np.maximum(high(evidence), attribution.LEAST_EVIDENCE)
     return PeerModel(gain, scaler, detector, normaliser, calibration, usual, len(x))
 

@@ -12,12 +12,12 @@ import numpy as np
 from detector import attribution
 from detector.channels import evaluate
 from detector.company import ALONE, Company, extended
-from detector.comparison import Compared, compare, joined, lead, page_level
+from detector.comparison import Compared, compare, joined, lead, page
 from detector.episode import advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
-from detector.judge import Judge
-from detector.learning import alarm_level, learn
+from detector.judge import BEFORE_KEPT, Judge
+from detector.learning import learn, levels, recent
 from detector.model import FUSED, Judgement, Model, Rating, judge, rate
 from detector.peers import PEERS
 from detector.state import NEVER, HostState, Scored
@@ -28,6 +28,7 @@ Sizes = tuple[tuple[float, Float32s], ...]
 
 MOST_CAUSES = 8
 RECENT_WINDOWS = 5
+PAST_WINDOWS = 600  # that the mean of older windows remembers
 NEWEST = 2  # windows that are blamed on: by the time of an alarm what came with the onset and went is in none of them
 
 
@@ -127,39 +128,72 @@ def _remember(
     if compared is not None and not quiet:
         scored = replace(scored, peers=compared.score, apart=compared.apart)
     size = np.abs(np.nan_to_num(judgement.z[0])).astype(np.float32)
-    return replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size))[-judge_by.sizes_kept :])
+    state = replace(_with_score(state, scored, judge_by), sizes=(*state.sizes, (end_s, size)))
+    if len(state.sizes) <= judge_by.sizes_kept:
+        return state
+    (_, oldest), *kept = state.sizes
+    if state.episode.open:
+        return replace(state, sizes=tuple(kept))
+    count = min(state.past_count + 1, PAST_WINDOWS)
+    past = np.zeros(len(oldest)) if state.past_size is None else state.past_size
+    return replace(state, sizes=tuple(kept), past_size=past + (oldest - past) / count, past_count=count)
 
 
 def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
-    """Only windows of the last ``of`` strides can vote."""
-    since_s = newest.end_s - (judge_by.of - 0.5) * judge_by.stride_s
+    """Only windows of the last ``lasting_of`` strides can vote."""
+    since_s = newest.end_s - (judge_by.lasting_of - 0.5) * judge_by.stride_s
     return replace(state, scores=(*(item for item in state.scores if item.end_s > since_s), newest))
 
 
 def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> HostState:
     """The state with its episode advanced by the newest window."""
-    own, apart = (
-        alarm_level(scores, judge_by)
-        for scores in zip(*((each.score, each.peers) for each in state.scores), strict=True)
+    sudden, apart = (
+        judge_by.sudden.level(scores)
+        for scores in zip(*((each.score, each.peers) for each in recent(state, end_s, judge_by)), strict=True)
     )
+    lasting = lasting_score(state, model, end_s, judge_by)
+    own = max(sudden, lasting)
     level = max(own, apart)
-    onset_s = next((scored.end_s for scored in state.scores if scored.exceeds), end_s)
+    onset_s = _onset(state, max(sudden, apart), end_s, judge_by)
     subsystem = state.episode.subsystem
     if state.episode.opens(level) and not state.episode.resumes(end_s, judge_by.merge_s):
-        state = replace(state, peers=replace(state.peers, leads=apart > own))
-        sizes = _sizes(state, apart > own)
-        before = size_before(sizes, onset_s - judge_by.window_s)
-        state = replace(state, before=before)
-        evidence = _evidence(model, newest_size(sizes), before)
+        state = _opened(state, onset_s, max(sudden, apart) <= 1.0, apart > own, judge_by)
+        assert state.before is not None, "as an episode opens it is set"
+        evidence = _evidence(model, _during(state, apart > own, judge_by), state.before)
         subsystem = attribution.leading(_shares(state, model, evidence, apart > own))
-    pages_at = page_level(state, own, apart)
-    episode = advance(state.episode, level, pages_at, end_s, onset_s, subsystem, judge_by.merge_s)
+    pages = page(state, sudden, lasting, apart)
+    episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
     return replace(
         state,
         episode=episode,
+        lasts=state.lasts and episode.open,
         episodes=state.episodes + (episode.open and episode.onset_s != state.episode.onset_s),
         pages=state.pages + (episode.page and not state.episode.page),
     )
+
+
+def _opened(state: HostState, onset_s: float, lasts: bool, by_peers: bool, judge_by: Judge) -> HostState:
+    """The state as an episode opens: by what, and what was usual before."""
+    state = replace(state, lasts=lasts, peers=replace(state.peers, leads=by_peers))
+    if lasts and state.past_size is not None:  # what comes slowly has begun long before it alarms
+        return replace(state, before=state.past_size)
+    return replace(state, before=size_before(_sizes(state, by_peers), onset_s - judge_by.window_s))
+
+
+def lasting_score(state: HostState, model: Model, end_s: float, judge_by: Judge) -> float:
+    """How far the level of what lasts is beyond its own bound, which is at 1; 0 where it cannot be told."""
+    level = levels(state, end_s, judge_by)[1]
+    if model.lasting is None or not np.isfinite(level):
+        return 0.0
+    return float(model.lasting.score(np.array([level]))[0])
+
+
+def _onset(state: HostState, sudden: float, end_s: float, judge_by: Judge) -> float:
+    """The first window beyond the bound among those that vote or, of what lasts, the first as far out as half are."""
+    if sudden > 1.0:
+        return next((scored.end_s for scored in recent(state, end_s, judge_by) if scored.exceeds), end_s)
+    level = levels(state, end_s, judge_by)[1]
+    return next((scored.end_s for scored in state.scores if scored.fused >= level), end_s)
 
 
 def _sizes(state: HostState, by_peers: bool) -> Sizes:
@@ -168,17 +202,17 @@ def _sizes(state: HostState, by_peers: bool) -> Sizes:
 
 
 def size_before(sizes: Sizes, until_s: float) -> Floats:
-    """Mean |deviation| float64[F] of the remembered windows that end by then; zeros where there are none."""
-    chosen = [size for end_s, size in sizes if end_s <= until_s]
+    """Mean |deviation| float64[F] of the last remembered windows that end by then; zeros where there are none."""
+    chosen = [size for end_s, size in sizes if end_s <= until_s][-BEFORE_KEPT:]
     if not chosen:
         return np.zeros(len(sizes[-1][1]))
     mean: Floats = np.mean(chosen, axis=0, dtype=np.float64)
     return mean
 
 
-def newest_size(sizes: Sizes) -> Floats:
+def newest_size(sizes: Sizes, windows: int = NEWEST) -> Floats:
     """Mean |deviation| float64[F] of the newest windows."""
-    newest: Floats = np.mean([size for _, size in sizes[-NEWEST:]], axis=0, dtype=np.float64)
+    newest: Floats = np.mean([size for _, size in sizes[-windows:]], axis=0, dtype=np.float64)
     return newest
 
 
@@ -189,7 +223,12 @@ def evidence_now(state: HostState, model: Model, judge_by: Judge) -> Floats:
     before = state.before if state.episode.open else None
     if before is None:
         before = size_before(sizes, recent_s - judge_by.window_s)
-    return _evidence(model, newest_size(sizes), before)
+    return _evidence(model, _during(state, lead(state), judge_by), before)
+
+
+def _during(state: HostState, by_peers: bool, judge_by: Judge) -> Floats:
+    """Mean |deviation| float64[F] of the newest windows; of what lasts, of as many as must have lasted."""
+    return newest_size(_sizes(state, by_peers), judge_by.lasting_votes if state.lasts else NEWEST)
 
 
 def _evidence(model: Model, during: Floats, before: Floats) -> Floats:
@@ -199,7 +238,9 @@ def _evidence(model: Model, during: Floats, before: Floats) -> Floats:
 
 
 def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) -> dict[str, float]:
-    usual = state.peers.model.usual_evidence if by_peers and state.peers.model else model.usual_evidence
+    usual = model.usual_lasting if state.lasts else model.usual_evidence
+    if by_peers and state.peers.model:
+        usual = state.peers.model.usual_evidence
     return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual)
 
 
@@ -243,6 +284,7 @@ def _verdict(
     deviations = _deviations(model, judgement, compared if by_peers else None, window)
     scores = {name: float(values[0]) for name, values in rating.scores.items()}
     score, p_value = scores.pop(FUSED), float(rating.p_value[0])
+    score = max(score, lasting_score(state, model, state.last_end_s, judge_by))
     if compared is not None:
         scores[PEERS] = compared.score
         if not compared.score <= score:

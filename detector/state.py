@@ -30,8 +30,10 @@ from detector.pruning import Groups
 from detector.scaling import Scaler
 from detector.training import Block, Float32s, Training
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 NEVER = float("nan")
+Levels = tuple[float, float]  # alarm statistics of what is sudden and of what lasts
+NO_LEVELS = (-np.inf, -np.inf)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -58,31 +60,37 @@ class HostState:
     """What is known of a host; times in seconds since the epoch.
 
     ``normalised``, ``scores`` and ``sizes`` are the newest windows' normalised scores float64[D], fused scores and
-    |deviations| float32[F]; ``before`` float64[F] is the mean |deviation| before the open episode's onset; ``pending``
-    are windows that are not trained on until it is sure that no episode began with them; ``flagged`` are the newest
-    windows of the episode that is open or just over, and ``worst`` its largest alarm statistic; ``closed`` are the
-    last day's episodes, when they ended and what was blamed, and a model is ``outdated`` once such were learned;
-    ``maxima`` float64[M] are the largest alarm statistics of past minutes; windows that end in ``disturbed_s``
-    (from, until] show the detector at work; ``episodes`` and ``pages`` count."""
+    |deviations| float32[F], and ``past_size`` float64[F] the mean of ``past_count`` older ones, forgetting; ``before``
+    float64[F] is the mean |deviation| before the open episode, which was opened by what ``lasts`` or by what is sudden;
+    ``pending`` are windows that are not trained on until it is sure that no episode began with them; ``flagged`` are
+    the newest windows of the episode that is open or just over, and ``worst`` its largest alarm statistics; ``closed``
+    are the last day's episodes, when they ended and what was blamed, and a model is ``outdated`` once they are learned;
+    ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past minutes; windows that end in
+    ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count."""
 
     instance: str
     features: tuple[Feature, ...] = ()
     training: Training = field(default_factory=Training)
     pending: tuple[tuple[float, Float32s], ...] = ()
     flagged: tuple[tuple[float, Float32s], ...] = ()
-    worst: float = -np.inf
+    worst: Levels = NO_LEVELS
     closed: tuple[tuple[float, str], ...] = ()
     outdated: bool = False
     model: Model | None = None
     normalised: tuple[tuple[float, Floats], ...] = ()
     scores: tuple[Scored, ...] = ()
     sizes: tuple[tuple[float, Float32s], ...] = ()
+    past_size: Floats | None = None
+    past_count: int = 0
     before: Floats | None = None
+    lasts: bool = False
     episode: Episode = field(default_factory=Episode)
     peers: PeerState = field(default_factory=PeerState)
     paper: PaperModel | None = None  # made anew at each fit, and not saved
     maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     minute: tuple[float, float] = (NEVER, -np.inf)  # start of the running minute and its largest alarm statistic
+    lasting_maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    lasting_minute: tuple[float, float] = (NEVER, -np.inf)
     disturbed_s: tuple[float, float] = (NEVER, NEVER)
     baseline_from_s: float = NEVER
     rebaselining: bool = False
@@ -116,7 +124,7 @@ class HostState:
             "model": None,
             "peers": None,
         }
-        arrays: Arrays = {"maxima": self.maxima}
+        arrays: Arrays = {"maxima": self.maxima, "lasting_maxima": self.lasting_maxima}
         for number, block in enumerate(self.training.blocks):
             arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"] = block.end_s, block.x
         if self.model is not None:
@@ -148,6 +156,7 @@ class HostState:
             model=model,
             peers=peers,
             maxima=arrays["maxima"],
+            lasting_maxima=arrays["lasting_maxima"],
             baseline_from_s=header["baseline_from_s"],
             rebaselining=header["rebaselining"],
             rebaselines=header["rebaselines"],
@@ -185,6 +194,7 @@ def _model_to_arrays(model: Model, arrays: Arrays) -> dict[str, Any]:
         "normaliser/median": model.normaliser.median,
         "normaliser/range": model.normaliser.range,
         "usual_evidence": model.usual_evidence,
+        "usual_lasting": model.usual_lasting,
     }
     for detector in parts.detectors:
         arrays |= {f"detector/{detector.name}/{name}": array for name, array in detector.to_arrays().items()}
@@ -226,6 +236,7 @@ def _model_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArr
         normaliser=Normaliser(arrays["normaliser/median"], arrays["normaliser/range"]),
         calibrations=calibrations,
         usual_evidence=arrays["usual_evidence"],
+        usual_lasting=arrays["usual_lasting"],
         rows=header["rows"],
     )
     _try(model)

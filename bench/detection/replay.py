@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.signal import JUDGED_SUBSYSTEMS
-from detector.calibration import alarm_statistic
 from detector.channels import Channel, Channels
 from detector.features import Features, by_channel, extract
 from detector.frame import Floats
@@ -129,9 +128,7 @@ def scored(model: Model, x: Floats, judge_by: Judge) -> Scored:
     means = causal_mean(np.concatenate(normalised), judge_by.smoothing)
     rating = rate(model, means)
     scores = {FUSED: rating.fused} | {part.name: means[:, n] for n, part in enumerate(model.parts.detectors)}
-    alarms = {
-        name: alarm_statistic(values, judge_by.votes, judge_by.of) > 1.0 for name, values in rating.scores.items()
-    }
+    alarms = {name: judge_by.sudden.statistic(values) > 1.0 for name, values in rating.scores.items()}
     return Scored(scores, alarms, np.concatenate(deviations))
 
 

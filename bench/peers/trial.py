@@ -98,9 +98,9 @@ def _learned(x: Floats, middle: Floats, features: tuple[Feature, ...]) -> PeerMo
     rows = (starts[:, None] + np.arange(BLOCK_ROWS)).ravel()
     maxima = np.empty(0)
     for _ in range(2):  # the first model tells the largest values that the bounds of the second are set on
-        budget = JUDGE.budget.half()
+        rule = JUDGE.sudden.shared(2)
         per_day = DAY_S / JUDGE.maxima_period_s
-        model = fit_peers(ends_s[rows], x[rows], middle[rows], features, WINDOW_S, maxima, per_day, budget, 1)
+        model = fit_peers(ends_s[rows], x[rows], middle[rows], features, WINDOW_S, maxima, per_day, rule, 1)
         levels = _levels(model, x, middle)[BEFORE_S:]
         minutes = len(levels) // round(JUDGE.maxima_period_s)
         maxima = levels[: minutes * round(JUDGE.maxima_period_s)].reshape(minutes, -1).max(axis=1)
@@ -109,7 +109,7 @@ def _learned(x: Floats, middle: Floats, features: tuple[Feature, ...]) -> PeerMo
 
 def _levels(model: PeerModel, x: Floats, middle: Floats) -> Floats:
     """The alarm statistic [T] on the scale that is calibrated."""
-    return alarm_statistic(model.normalised(model.deviations(x, middle)), JUDGE.votes, JUDGE.of)
+    return JUDGE.sudden.statistic(model.normalised(model.deviations(x, middle)))
 
 
 def _scores(model: PeerModel, x: Floats, middle: Floats) -> Floats:

@@ -105,6 +105,11 @@ def fault_of(subsystem: str, start_s: float, end_s: float) -> tuple[Fault, ...]:
     return tuple(Fault(series, during(start_s, end_s, amount)) for series, amount in _FAULTS[subsystem])
 
 
+def weak_fault_of(subsystem: str, start_s: float, end_s: float) -> tuple[Fault, ...]:
+    """A fiftieth of ``fault_of``."""
+    return tuple(Fault(series, during(start_s, end_s, amount / 50)) for series, amount in _FAULTS[subsystem])
+
+
 _FAULTS: dict[str, tuple[tuple[Series, float], ...]] = {
     "cpu": (
         *((cpu.SECONDS(c, "user"), 0.8) for c in range(2)),

@@ -14,8 +14,8 @@ from detector.calibration import (
     MOST_SCORE,
     MOST_SHAPE,
     PAGE_MARGIN,
-    Budget,
     Calibration,
+    Rule,
     Tail,
     alarm_statistic,
     calibrate,
@@ -25,7 +25,7 @@ from detector.frame import Floats
 from tests.detector import naive
 from tests.properties import PROPERTY
 
-BUDGET = Budget(0.5, 0.05, 5, 10)
+RULE = Rule(5, 10, 0.5, 0.05)
 MINUTES_PER_DAY = 1440.0
 NOTHING = np.empty(0)
 SHAPES = st.sampled_from([0.0, 0.1, 0.3, 0.5])
@@ -35,8 +35,8 @@ def _normal(rows: int, seed: int = 0) -> Floats:
     return np.random.default_rng(seed).standard_normal(rows)
 
 
-def _calibrate(held_out: Floats, maxima: Floats = NOTHING, budget: Budget = BUDGET) -> Calibration:
-    return calibrate(held_out, np.zeros(len(held_out), dtype=np.intp), maxima, MINUTES_PER_DAY, budget)
+def _calibrate(held_out: Floats, maxima: Floats = NOTHING, rule: Rule = RULE) -> Calibration:
+    return calibrate(held_out, np.zeros(len(held_out), dtype=np.intp), maxima, MINUTES_PER_DAY, rule)
 
 
 @PROPERTY
@@ -157,7 +157,7 @@ def test_sustained_burst_raises_the_bound_above_itself() -> None:
 
 def test_bounds_run_no_further_beyond_what_was_seen_than_a_margin() -> None:
     maxima = np.random.default_rng(3).pareto(1.2, 1500)  # its tail promises ever more
-    calibration = _calibrate(_normal(1000) / 3, maxima, Budget(0.001, 0.0005, 5, 10))
+    calibration = _calibrate(_normal(1000) / 3, maxima, Rule(5, 10, 0.001, 0.0005))
     assert calibration.bound == pytest.approx(MARGIN * maxima.max())
     assert calibration.page_bound == pytest.approx(PAGE_MARGIN * MARGIN * maxima.max())
 
@@ -175,7 +175,7 @@ def test_alarm_statistic_does_not_reach_over_a_gap_in_the_baseline() -> None:
     held_out = np.zeros(40)
     held_out[17:23] = 50.0
     runs = np.repeat(np.array([0, 1], dtype=np.intp), 20)
-    parted = calibrate(held_out, runs, NOTHING, MINUTES_PER_DAY, BUDGET)
+    parted = calibrate(held_out, runs, NOTHING, MINUTES_PER_DAY, RULE)
     assert parted.bound < _calibrate(held_out).bound
 
 
@@ -185,14 +185,14 @@ def test_bounds_meet_the_budget_of_alarms_once_there_are_enough_minutes(heavy: b
     maxima = known.rvs(size=6000, random_state=5)
     calibration = _calibrate(_normal(1000) / 3, maxima)
     assert not calibration.provisional
-    assert 0.2 < known.sf(calibration.bound) * MINUTES_PER_DAY / BUDGET.warning_per_day < 5.0
-    assert 0.1 < known.sf(calibration.page_bound) * MINUTES_PER_DAY / BUDGET.page_per_day < 10.0
+    assert 0.2 < known.sf(calibration.bound) * MINUTES_PER_DAY / RULE.warning_per_day < 5.0
+    assert 0.1 < known.sf(calibration.page_bound) * MINUTES_PER_DAY / RULE.page_per_day < 10.0
     assert 1.0 < calibration.page_score() < MOST_SCORE
 
 
 def test_tighter_budget_gives_a_higher_bound() -> None:
     maxima = 1.0 + np.random.default_rng(0).exponential(0.3, 6000)
-    bounds = [_calibrate(_normal(1000) / 3, maxima, Budget(w, w / 10, 5, 10)).bound for w in (5.0, 0.5, 0.05)]
+    bounds = [_calibrate(_normal(1000) / 3, maxima, Rule(5, 10, w, w / 10)).bound for w in (5.0, 0.5, 0.05)]
     assert bounds == sorted(bounds)
     assert len(set(bounds)) == 3
 

@@ -17,7 +17,7 @@ def _after(levels: list[float], page_level: float = math.inf, episode: Episode |
     """The episodes after each level, a second apart; each would open with its own second as onset."""
     found = [episode or Episode()]
     for number, level in enumerate(levels):
-        found.append(advance(found[-1], level, page_level, T + number, T + number - 4, f"s{number}"))
+        found.append(advance(found[-1], level, level > page_level, T + number, T + number - 4, f"s{number}"))
     return found[1:]
 
 
@@ -45,22 +45,22 @@ def test_onset_and_subsystem_are_fixed_at_opening() -> None:
 
 def test_episode_is_resumed_with_its_onset_and_subsystem_within_a_minute() -> None:
     closed = _after([1.5, 0.0])[-1]
-    resumed = advance(closed, 2.0, math.inf, T + 1 + MERGE_S, T + 50, "other")
+    resumed = advance(closed, 2.0, False, T + 1 + MERGE_S, T + 50, "other")
     assert (resumed.open, resumed.onset_s, resumed.subsystem) == (True, T - 4, "s0")
     assert math.isnan(resumed.closed_s)
 
 
 def test_episode_after_more_than_a_minute_is_a_new_one() -> None:
     closed = _after([1.5, 0.0])[-1]
-    fresh = advance(closed, 2.0, math.inf, T + 1.1 + MERGE_S, T + 50, "other")
+    fresh = advance(closed, 2.0, False, T + 1.1 + MERGE_S, T + 50, "other")
     assert (fresh.open, fresh.onset_s, fresh.subsystem) == (True, T + 50, "other")
 
 
 def test_minute_of_merging_counts_from_the_last_close() -> None:
     episode = _after([1.5, 0.0])[-1]
-    episode = advance(episode, 2.0, math.inf, T + 50, T + 50, "b")
-    episode = advance(episode, 0.0, math.inf, T + 55, T + 55, "c")
-    episode = advance(episode, 2.0, math.inf, T + 110, T + 110, "d")
+    episode = advance(episode, 2.0, False, T + 50, T + 50, "b")
+    episode = advance(episode, 0.0, False, T + 55, T + 55, "c")
+    episode = advance(episode, 2.0, False, T + 110, T + 110, "d")
     assert (episode.open, episode.onset_s, episode.subsystem) == (True, T - 4, "s0")
 
 

@@ -41,7 +41,7 @@ def _learned_in(watched: Watched, start_s: float, end_s: float) -> int:
 
 
 def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched) -> None:
-    frame = synthetic_frame(420.0, fault_of("memory", FAULT_S, 300.0))
+    frame = synthetic_frame(520.0, fault_of("memory", FAULT_S, 300.0))
     long_fault = watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
     assert all(verdict.frozen == verdict.active for verdict in long_fault.verdicts)
     ends_s, _, _ = long_fault.state.training.table()
@@ -49,7 +49,8 @@ def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched
     closed_s = long_fault.state.episode.closed_s - START_S
     assert 300.0 < closed_s < 315.0
     assert np.all((trained_s < FAULT_S) | (trained_s > closed_s + JUDGE.merge_s))
-    assert {*np.arange(LEARNED_S + 1, FAULT_S - JUDGE.of)} <= set(np.round(trained_s))
+    again_s = round(closed_s + JUDGE.merge_s) + 1
+    assert {*np.arange(again_s, 520 - JUDGE.lasting_of)} <= set(np.round(trained_s))
     assert trained_s.max() > closed_s + JUDGE.merge_s
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from detector.calibration import Budget, alarm_statistic
+from detector.calibration import Rule, alarm_statistic
 from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
-from detector.model import FUSED, MOST_DISTINCT, Model, Rating, fit_model, fit_parts, judge, rate, unbroken
+from detector.model import FUSED, LASTING, MOST_DISTINCT, Model, Rating, fit_model, fit_parts, judge, rate, unbroken
 from tests.detector.arrays import plain_features
 from tests.detector.healthy import GROUPS, deviations
 
-BUDGET = Budget(0.5, 0.05, 5, 10)
+SUDDEN, LASTS = Rule(5, 10, 0.5, 0.05), Rule(30, 60, 0.5, 0.05)
 FEATURES = 40
 
 
 def _fit(x: Floats, features: tuple[Feature, ...] | None = None, maxima: Floats | None = None) -> Model:
     maxima = np.empty(0) if maxima is None else maxima
+    past = {FUSED: (SUDDEN, maxima), LASTING: (LASTS, maxima)}
     features = features or plain_features(x.shape[1])
-    return fit_model(np.arange(float(len(x))), x, features, 3.0, maxima, 1440.0, BUDGET, 1)
+    return fit_model(np.arange(float(len(x))), x, features, 3.0, past, 1440.0, 1)
 
 
 def _rated(model: Model, x: Floats) -> Rating:
@@ -137,5 +138,5 @@ def test_one_burst_in_the_baseline_does_not_blind_to_what_is_unlike_it() -> None
 
 def test_burst_that_the_model_has_seen_raises_no_alarm() -> None:
     _, dirty, burst = _with_burst(slice(0, FEATURES, GROUPS))
-    level = alarm_statistic(_rated(dirty, burst).scores[FUSED], BUDGET.votes, BUDGET.of).max()
+    level = alarm_statistic(_rated(dirty, burst).scores[FUSED], SUDDEN.votes, SUDDEN.of).max()
     assert level <= 1.0

@@ -157,6 +157,6 @@ def test_gain_is_that_of_what_moves_together_and_one_of_what_does_not() -> None:
 
 
 def test_budget_is_shared_between_the_hosts_past_and_its_peers() -> None:
-    whole, half = JUDGE.budget, JUDGE.budget.half()
+    whole, half = JUDGE.sudden, JUDGE.sudden.shared(2)
     assert (half.warning_per_day, half.page_per_day) == (whole.warning_per_day / 2, whole.page_per_day / 2)
     assert replace(half, warning_per_day=whole.warning_per_day, page_per_day=whole.page_per_day) == whole
