@@ -41,7 +41,7 @@ _BASELINE_S, _CASE_S, _LEAST_S = 240.0, 40.0, 20.0
 _MODEL_LIMIT_S, _START_LIMIT_S = 180.0, 300.0
 _GIB_KB = 1 << 20
 _TIMER_HZ = 15_000
-_POLICED = "40 mbytes/second burst 8 mbytes"
+_POLICED = "150 mbytes/second burst 16 mbytes"
 _LOG = logging.getLogger(__name__)
 
 

@@ -17,6 +17,8 @@ from typing import Self
 
 import psutil
 
+from tests.servers.process import wait_until
+
 ROOT = Path(__file__).resolve().parents[2]
 _LIMIT_S, _TRIES = 10.0, 50
 
@@ -63,13 +65,20 @@ def _end(pid: str, created_s: str) -> None:
         family = [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return
-    for one in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one.terminate()
-    for one in psutil.wait_procs(family, timeout=_LIMIT_S)[1]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
-    psutil.wait_procs(family, timeout=_LIMIT_S)
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        for one in filter(_lives, family):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                end(one)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not any(map(_lives, family)), _LIMIT_S, "it has ended")
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it does anything: whoever inherits orphans may take long to take note of their end."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _run(*command: str) -> None:
