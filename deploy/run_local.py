@@ -22,33 +22,52 @@ ROOT = Path(__file__).resolve().parents[1]
 _READY_LIMIT_S = 20.0
 _STOP_LIMIT_S = 10.0
 _POLL_S = 0.05
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class _StoppedError(Exception):
+class StoppedError(Exception):
     """The user asked to end."""
+
+
+class Ending:
+    """Notes that the user asked to end. A handler that raised would leave what it interrupts half done: a lock of
+    ``subprocess`` held for ever, or a child that nobody knows of."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self.asked = False
+        for number in self.SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+                signal.signal(number, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
+
+    def pause(self) -> None:
+        """Wait a moment. Raises StoppedError where the user asked to end."""
+        time.sleep(_POLL_S)
+        if self.asked:
+            raise StoppedError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status: 0 after Ctrl-C or SIGTERM, else that of the program which ended by itself."""
     options = _parse(arguments)
-    for number in _ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, _stop)
+    ending = Ending()
     try:
         with contextlib.ExitStack() as stack:
-            return _serve(options, stack)
-    except _StoppedError:
+            return _serve(options, stack, ending)
+    except StoppedError:
         return 0
 
 
-def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
+def _serve(options: argparse.Namespace, stack: contextlib.ExitStack, ending: Ending) -> int:
     detector_address = _free(options.detector_address, "DETECTOR_ADDRESS")
     exporter, source = None, f"--source.prometheus.url={options.prometheus}"
     if not options.prometheus:
         address = _free(options.exporter_address, "EXPORTER_ADDRESS")
         log = options.folder / f"exporter-{address.rpartition(':')[2]}.log"
-        exporter = stack.enter_context(_exporter(address, log))
+        exporter = stack.enter_context(_exporter(address, log, ending))
         source = f"--source.exporter.targets=http://{address}"
         print(f"exporter  http://{address}/  (its log: {os.path.relpath(log)})")
     print(f"detector  http://{detector_address}/  (Ctrl-C ends)", flush=True)
@@ -60,7 +79,7 @@ def _serve(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     while detector.poll() is None:
         if exporter is not None and exporter.poll() is not None:
             raise SystemExit(_failure("the exporter ended", exporter, log))
-        time.sleep(_POLL_S)
+        ending.pause()
     return detector.returncode
 
 
@@ -93,7 +112,7 @@ def _child(command: list[str], log: Path | None = None) -> Iterator[subprocess.P
 
 
 @contextlib.contextmanager
-def _exporter(address: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _exporter(address: str, log: Path, ending: Ending) -> Iterator[subprocess.Popen[bytes]]:
     """The exporter, ready to be read."""
     with _child([sys.executable, "-m", "exporter", f"--web.listen-address={address}"], log) as process:
         deadline = time.monotonic() + _READY_LIMIT_S
@@ -102,7 +121,7 @@ def _exporter(address: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
                 raise SystemExit(_failure("the exporter did not start", process, log))
             if time.monotonic() > deadline:
                 raise SystemExit(_failure(f"the exporter was not ready within {_READY_LIMIT_S:.0f} s", process, log))
-            time.sleep(_POLL_S)
+            ending.pause()
         yield process
 
 
@@ -134,13 +153,6 @@ def _free(address: str, variable: str) -> str:
             f"make run: cannot listen on {address} ({reason}). Is another hostpulse running? "
             f"Choose a free port: make run {variable}={host}:{int(port) + 10 if port != '0' else 0}"
         ) from None
-
-
-def _stop(*_: object) -> None:
-    """Handle the first signal; the ending that it starts is bounded and must not be cut short by a second one."""
-    for number in _ENDING:
-        signal.signal(number, signal.SIG_IGN)
-    raise _StoppedError
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

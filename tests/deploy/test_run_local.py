@@ -17,6 +17,7 @@ import psutil
 import pytest
 import requests
 
+from deploy.run_local import Ending, StoppedError
 from tests import servers
 from tests.tree import ROOT
 
@@ -80,6 +81,21 @@ def test_signal_ends_both_programs_with_success(tmp_path: Path, number: signal.S
         assert run.process.wait(LIMIT_S) == 0
         assert _ended(children)
         assert "Traceback" not in run.said.read_text()
+
+
+def test_signal_ends_a_pause_and_nothing_that_is_half_done() -> None:
+    before = {number: signal.getsignal(number) for number in Ending.SIGNALS}
+    try:
+        ending = Ending()
+        ending.pause()
+        for number in before:
+            signal.raise_signal(number)  # in the middle of a poll this would have left the lock of the child held
+        assert ending.asked
+        with pytest.raises(StoppedError):
+            ending.pause()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_exporter_that_dies_ends_the_run_and_shows_its_log(tmp_path: Path) -> None:
