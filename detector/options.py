@@ -15,8 +15,7 @@ from detector.settings import ENVIRONMENT_PREFIX, walk
 
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
 _COMPLETION, _VERSION = "completion", "version"
-_BARE = (_COMPLETION, _VERSION)  # these take no settings
-_BARE = (_VERSION, "explain")  # need no settings
+_BARE = (_COMPLETION, _VERSION, "explain")  # these take no settings
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
 _TIMES = "2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"

@@ -63,3 +63,9 @@ def test_unknown_shell_is_an_error_that_names_those_there_are(program: str) -> N
     done = run(program, "completion", "ksh")
     assert done.returncode == 2
     assert "'bash', 'zsh', 'fish'" in done.stderr.replace("bash, zsh, fish", "'bash', 'zsh', 'fish'")
+
+
+def test_command_that_needs_no_settings_takes_none() -> None:
+    done = run("detector", "completion", "bash", "--window.duration=3s")
+    assert done.returncode == 2
+    assert "unknown argument --window.duration=3s" in done.stderr
