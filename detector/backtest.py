@@ -13,6 +13,7 @@ from pathlib import Path
 
 from catalog.duration import parse_duration
 from detector import schedule
+from detector.incidents.ask import EARLIEST_S, LATEST_S
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_past, past_of
 from detector.scores import score_file
@@ -21,6 +22,7 @@ from detector.sink import Judged
 from detector.source import Source
 from detector.watch import judge_for
 
+_SHOWN = 40
 _NOW = re.compile(r"now(?:-(.+))?")
 
 
@@ -41,6 +43,17 @@ def parse_time(text: str, now_s: float) -> float:
 
     Raises ValueError that says what is allowed.
     """
+    seconds = _seconds(text, now_s)
+    if not EARLIEST_S <= seconds <= LATEST_S:  # NaN is not either
+        raise ValueError(
+            f"{text[:_SHOWN]!r} is no time from 1970 to 9997: it may be 2027-01-15T08:00:00Z, seconds since the epoch, "
+            "now, or now-6h"
+        )
+    return seconds
+
+
+def _seconds(text: str, now_s: float) -> float:
+    """NaN of what is no time."""
     try:
         if match := _NOW.fullmatch(text):
             return now_s - (parse_duration(match[1]) if match[1] else 0.0)
@@ -48,9 +61,7 @@ def parse_time(text: str, now_s: float) -> float:
             return float(text)
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
-            f"{text!r} is no time: it may be 2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
-        ) from None
+        return math.nan
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 

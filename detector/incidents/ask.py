@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+EARLIEST_S, LATEST_S = 0.0, datetime(9998, 1, 1, tzinfo=UTC).timestamp()
+"""Times of which a date can be written, with room for a duration behind them."""
 _SHOWN = 40
 
 
@@ -49,10 +51,11 @@ def parse_time(text: str, field: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = _date(text)
-    if not math.isfinite(seconds):
+    if not EARLIEST_S <= seconds <= LATEST_S:  # NaN is not either
         shown = text[:_SHOWN].encode("ascii", "replace").decode()
         raise AskError(
-            f"{field}: must be seconds since the epoch or a time such as 2027-01-15T08:00:00Z, not {shown!r}"
+            f"{field}: must be seconds since the epoch or a time such as 2027-01-15T08:00:00Z, from 1970 to 9997, "
+            f"not {shown!r}"
         )
     return seconds
 

@@ -60,7 +60,7 @@ def _fields(body: bytes) -> Mapping[str, str]:
         raise AskError('the body must be a JSON object such as {"instance": "node7:17720", "duration": "2h"}')
     for name, value in found.items():
         if name not in _FIELDS:
-            raise AskError(f"{name[:_LONGEST_TEXT]}: is not one of {', '.join(_FIELDS)}")
+            raise AskError(f"{name[:_LONGEST_TEXT]!a}: is not one of {', '.join(_FIELDS)}")
         if not isinstance(value, str | int | float) or isinstance(value, bool) or len(str(value)) > _LONGEST_TEXT:
             raise AskError(f"{name}: must be text of at most {_LONGEST_TEXT} characters")
     return {name: str(value) for name, value in found.items()}

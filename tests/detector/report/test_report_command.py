@@ -107,7 +107,7 @@ def test_comparison_is_written_in_every_format(dump: Path, form: str) -> None:
         ({"instance": SICK}, AskError, "--from and --to must say which stretch"),
         ({**FAULT, "instance": "nobody"}, AskError, "nobody is called 'nobody'"),
         ({**FAULT}, AskError, f"--instance: must be one of {QUIET}, {SICK}|one of {SICK}, {QUIET}"),
-        ({**FAULT, "instance": SICK, "from_time": "soon"}, AskError, "--from: 'soon' is no time"),
+        ({**FAULT, "instance": SICK, "from_time": "soon"}, AskError, "--from: 'soon' is no time from 1970 to 9997"),
         ({**FAULT, "instance": SICK, "to_time": at(1)}, AskError, "--from must be before --to"),
         ({**FAULT, "instance": SICK, "beside": f"{at(1)}/{at(140)}"}, AskError, "must not overlap"),
         ({**FAULT, "instance": SICK, "beside": f"{at(-90)}/{at(-50)}"}, ReplayError, "there are no samples between"),
@@ -138,7 +138,7 @@ def test_command_prints_the_report_and_says_what_is_wrong(state: Path) -> None:
     assert (done.returncode, done.stdout.startswith("<!doctype html>")) == (0, True)
     wrong = run("--at=soon")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "report: --at: 'soon' is no time" in wrong.stderr
+    assert "report: --at: 'soon' is no time from 1970 to 9997" in wrong.stderr
     assert run("--incident=nobody").returncode == 1
 
 

@@ -167,7 +167,7 @@ def test_host_of_which_too_little_is_there_is_passed_over(dump: Path) -> None:
     ("flags", "status", "said"),
     [
         ((), 2, "the following arguments are required: --from"),
-        (("--from=yesterday",), 2, "--from, --to: 'yesterday' is no time: it may be 2027-01-15T08:00:00Z"),
+        (("--from=yesterday",), 2, "--from, --to: 'yesterday' is no time from 1970 to 9997: it may be 2027-01-15T08"),
         (("--from=now", "--to=now-1h"), 2, "--from must be before --to"),
         (("--from=now-1h", "--recording={dump}", "--out=scores.xls"), 1, "must end in one of .om, .openmetrics, .csv"),
         (("--from=now-1h", "--recording=/nowhere"), 1, "/nowhere: No such file or directory"),
@@ -182,8 +182,8 @@ def test_what_is_wrong_is_said_plainly(flags: tuple[str, ...], status: int, said
 def test_time_may_be_written_in_several_ways() -> None:
     assert parse_time("2027-01-15T09:00:00+01:00", 0.0) == parse_time("2027-01-15 08:00", 0.0) == START_S
     assert parse_time("now-1h30m", 10_000.0) == 4600.0
-    for text in ("", "now-", "now-1x", "soon"):
-        with pytest.raises(ValueError, match="is no time"):
+    for text in ("", "now-", "now-1x", "soon", "now-4h", "9" * 400, "9999-01-01"):
+        with pytest.raises(ValueError, match="is no time from 1970 to 9997"):
             parse_time(text, 0.0)
 
 
