@@ -156,7 +156,7 @@ class Told:
 
 def live(folder: Path, names: Sequence[str], baseline_s: float, case_s: float) -> dict[str, Told]:
     """The real ones, one after another."""
-    with ground(folder / "ground", []) as made, contextlib.ExitStack() as stack:
+    with ground(folder, []) as made, contextlib.ExitStack() as stack:
         job = Job(made.place.link, made.place.folder)
         switches = {name: prepare(made.place, job) for name in names if (prepare := CASES[name].prepare) is not None}
         exporter = stack.enter_context(start_host_exporter(made, folder / "exporter"))

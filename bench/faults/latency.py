@@ -66,7 +66,7 @@ class Chain:
 @contextlib.contextmanager
 def running_chain(folder: Path, faults: Sequence[str], baseline_s: float) -> Iterator[Chain]:
     """The servers, and a watcher for each detector."""
-    with ground(folder / "ground", faults) as made, contextlib.ExitStack() as stack:
+    with ground(folder, faults) as made, contextlib.ExitStack() as stack:
 
         def started(server: Server) -> Server:
             made.place.journal.ends(server.pid)

@@ -74,7 +74,7 @@ class Ground:
 
 @contextlib.contextmanager
 def ground(folder: Path, faults: Sequence[str]) -> Iterator[Ground]:
-    """Make it, and leave nothing of it behind, whatever ends the program."""
+    """Make it in ``folder``, and leave nothing of it or of that folder behind, whatever ends the program."""
     require_root()
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(Journal())
@@ -150,7 +150,7 @@ class Stage:
 @contextlib.contextmanager
 def running_stage(folder: Path, faults: Sequence[str], baseline_s: float = BASELINE_S) -> Iterator[Stage]:
     """The ground, the servers and, last, the detectors: ``embedded`` reads the ring, ``prometheus`` the store."""
-    with ground(folder / "ground", faults) as made, contextlib.ExitStack() as stack:
+    with ground(folder, faults) as made, contextlib.ExitStack() as stack:
         journal = made.place.journal
 
         def started(server: Server) -> Server:
