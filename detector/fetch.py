@@ -30,10 +30,10 @@ class FetchError(Exception):
 def without_password(url: str) -> str:
     """A URL that may be logged.
 
-    >>> without_password("http://me:secret@h:9090/x")
-    'http://h:9090/x'
+    >>> without_password("http://me:secret@h:9090/x"), without_password("http://me:se@cr,et@h/x")
+    ('http://h:9090/x', 'http://h/x')
     """
-    return re.sub(r"(?<=://)[^/@]*@", "", url)
+    return re.sub(r"(?<=://)[^/\s]*@", "", url)
 
 
 class Fetcher:

@@ -22,7 +22,7 @@ from detector.frame import Frame
 from detector.pipeline import features_at
 from detector.readable import duration
 from detector.service import build_source, state_directory
-from detector.settings import AUTOMATIC, Settings, walk
+from detector.settings import AUTOMATIC, Setting, Settings, walk
 from detector.sink import Judged
 from detector.sinks.metrics import values
 from detector.source import Host, Source, SourceError, discover
@@ -90,7 +90,16 @@ def given(settings: Settings) -> Iterator[tuple[str, str]]:
         for key in setting.path:
             value = value[key]
         if value != setting.field.get_default(call_default_factory=True):
-            yield setting.key, _CONCEALED if setting.is_secret else without_password(setting.written(value))
+            yield setting.key, _shown(setting, value)
+
+
+def _shown(setting: Setting, value: Any) -> str:
+    """A value without the passwords in it; each of several URLs has its own."""
+    if setting.is_secret:
+        return _CONCEALED
+    if isinstance(value, tuple):
+        return setting.written(tuple(map(without_password, value)))
+    return without_password(setting.written(value))
 
 
 def series_of_a_host() -> int:
