@@ -125,7 +125,8 @@ class QueryApi:
                 result: list[Entry] = answer["data"]["result"]
                 if partial:
                     raise SourceError(self._fetcher.conceal(f"{asked}: incomplete: {'; '.join(partial)}"))
-                return result
+                if all(map(_is_entry, result)):
+                    return result
             said = str(answer.get("error") or answer)[:_LONGEST_QUOTE]
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             said = f"not an answer of the query API: {body[:100]!r}"
@@ -137,6 +138,13 @@ class QueryApi:
     def close(self) -> None:
         """Give back connections."""
         self._fetcher.close()
+
+
+def _is_entry(entry: Entry) -> bool:
+    """Whether it is a series with a sample or several; raises TypeError or AttributeError where it is no object."""
+    sample, samples = entry.get("value", (0, 0)), entry.get("values", ())
+    is_whole = len(sample) == 2 and isinstance(samples, list | tuple)
+    return is_whole and ("value" in entry or "values" in entry) and isinstance(entry.get("metric"), dict)
 
 
 def one_of(values: Iterable[str], prefix: str = "") -> str:

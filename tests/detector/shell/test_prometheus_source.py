@@ -259,6 +259,14 @@ def test_rare_scrapes_are_not_read_twice() -> None:
         (200, {"status": "success"}, "not an answer of the query API"),
         (502, "<html>Bad gateway</html>", "status 502"),
         (200, [1], "not an answer of the query API"),
+        (200, {"status": "success", "data": {"result": [3]}}, "not an answer of the query API"),
+        (200, {"status": "success", "data": {"result": [{"metric": [], "value": [1, "2"]}]}}, "status 200"),
+        (
+            200,
+            {"status": "success", "data": {"result": [{"metric": {}, "value": 5}]}},
+            "not an answer of the query API",
+        ),
+        (200, {"status": "success", "data": {"result": "x"}}, "not an answer of the query API"),
     ],
 )
 def test_bad_answer_is_an_error_that_says_what_was_asked(status: int, body: object, said: str) -> None:
