@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import html
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ _HEADER_BYTES = 16 << 10
 _BODY_BYTES = 4 << 10
 _START_S = 10.0
 _STOP_S = 0.5
+_UNREADABLE = "incidents cannot be read: {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +115,11 @@ class _Incidents(_Page):
     def get(self) -> None:
         try:
             span = asked_span(self.arguments(("instance", "from", "to")))
+            found = self.pages.incidents.select(span.instance, span.from_s, span.to_s)
         except AskError as error:
             raise HTTPError(400, reason=str(error)) from None
-        found = self.pages.incidents.select(span.instance, span.from_s, span.to_s)
+        except sqlite3.Error as error:
+            raise HTTPError(503, reason=_UNREADABLE.format(_one_line(error))) from None
         self.set_header("Content-Type", "application/json")
         self.finish(orjson.dumps({"incidents": [incident.as_json() for incident in found]}))
 
@@ -170,6 +174,8 @@ class _Report(_Page):
             raise HTTPError(400, reason=str(error)) from None
         except NotFoundError as error:
             raise HTTPError(404, reason=str(error)) from None
+        except sqlite3.Error as error:
+            raise HTTPError(503, reason=_UNREADABLE.format(_one_line(error))) from None
         self.set_header("Content-Type", content_type)
         self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
         self.finish(write(report))

@@ -44,8 +44,14 @@ class IncidentStore:
     It keeps the newest ``most`` incidents that are not older than ``retention_s``.
     """
 
-    def __init__(self, directory: Path | None = None, retention_s: float = RETENTION_S, most: int = MOST) -> None:
-        """Raises OSError where the folder cannot be used. A file that is not a database is set aside as ``*.bad``."""
+    def __init__(
+        self, directory: Path | None = None, retention_s: float = RETENTION_S, most: int = MOST, *, mend: bool = True
+    ) -> None:
+        """Raises OSError where the folder cannot be used.
+
+        A file that is damaged is set aside as ``*.bad``; without ``mend`` it stays, as another program may use it, and
+        that is an OSError too.
+        """
         self._retention_s, self._most = retention_s, most
         self._writing, self._reading = threading.Lock(), threading.Lock()
         if directory is None:
@@ -59,6 +65,8 @@ class IncidentStore:
         except sqlite3.OperationalError as error:  # no place, no permission
             raise OSError(13, str(error), str(file)) from None
         except sqlite3.DatabaseError as error:
+            if not mend:
+                raise OSError(5, str(error), str(file)) from None
             _LOG.warning("%s is not used: %s; it is set aside", file, error)
             _set_aside(file)
             self._writer = _connect(str(file))
@@ -130,6 +138,9 @@ def _connect(place: str) -> sqlite3.Connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version not in (0, _VERSION):
             raise sqlite3.DatabaseError(f"it has version {version}, not {_VERSION}")
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
         connection.executescript(_SCHEMA)
         connection.execute(f"PRAGMA user_version = {_VERSION}")
     except sqlite3.Error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -38,19 +39,28 @@ def report(
     if options.beside or options.recording != Path():
         return write(_compared(options, settings, clock, progress))
     directory = state_directory(settings, environment)
-    if directory is None or not (directory / FILE).is_file():
-        raise NotFoundError(
-            f"no incidents are remembered in {directory or 'state.directory'}: --beside compares samples"
-        )
-    store = IncidentStore(directory, settings.incidents.retention_s, settings.incidents.most)
     try:
-        found = answer(store, _fields(options, clock))
-    finally:
-        store.close()
+        found = _remembered(directory, _fields(options, clock))
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NotFoundError(f"the incidents in {directory} cannot be read: {reason}") from None
     if found.data.get("incidents") == [] and options.instance and options.from_time and options.to_time:
         with suppress(SourceError, ReplayError):  # the samples of that time may be gone
             found = _compared(options, settings, clock, progress)
     return write(found)
+
+
+def _remembered(directory: Path | None, fields: Mapping[str, str]) -> Report:
+    """Out of the file of a detector, which may be running."""
+    if directory is None or not (directory / FILE).is_file():
+        raise NotFoundError(
+            f"no incidents are remembered in {directory or 'state.directory'}: --beside compares samples"
+        )
+    store = IncidentStore(directory, mend=False)
+    try:
+        return answer(store, fields)
+    finally:
+        store.close()
 
 
 def _fields(options: Options, clock: Clock) -> dict[str, str]:

@@ -166,3 +166,20 @@ def test_folder_that_was_asked_for_must_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match=r"state\.directory"):
         build_incidents(load(None, {"state.directory": str(tmp_path / "file")}, {}), {})
+
+
+def test_file_that_is_damaged_further_in_is_set_aside_by_who_writes_and_left_by_who_reads(tmp_path: Path) -> None:
+    store = IncidentStore(tmp_path)
+    for number in range(60):
+        store.put(made(number))
+    store.close()
+    whole = (tmp_path / FILE).read_bytes()
+    damaged = whole[:8192] + bytes(place * 7 % 256 for place in range(8192, len(whole)))
+    (tmp_path / FILE).write_bytes(damaged)
+    with pytest.raises(OSError, match=FILE):
+        IncidentStore(tmp_path, mend=False)
+    assert (tmp_path / FILE).read_bytes() == damaged
+    again = IncidentStore(tmp_path)
+    assert again.select() == []
+    again.close()
+    assert (tmp_path / f"{FILE}.bad").read_bytes() == damaged

@@ -15,7 +15,7 @@ import pytest
 from detector.clock import SystemClock
 from detector.config import load
 from detector.incidents.ask import AskError
-from detector.incidents.store import IncidentStore
+from detector.incidents.store import FILE, IncidentStore
 from detector.options import Options, parse
 from detector.replay import ReplayError
 from detector.report.answer import NotFoundError
@@ -123,6 +123,15 @@ def test_where_nothing_is_remembered_the_way_out_is_said(tmp_path: Path) -> None
     with pytest.raises(NotFoundError, match="no incidents are remembered"):
         told(state=tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_file_that_cannot_be_read_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database" * 500)
+    with pytest.raises(NotFoundError, match=f"incidents in {tmp_path} cannot be read: file is not a database"):
+        told(state=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [FILE]
+    with pytest.raises(NotFoundError, match="cannot be read: File name too long"):
+        told(state=tmp_path / ("a" * 300))
 
 
 def test_period_without_incidents_is_told_when_its_samples_are_gone(state: Path) -> None:

@@ -90,6 +90,19 @@ def test_incidents_come_as_json_by_host_and_time(site: Site) -> None:
     assert site.get("/api/v1/incidents?instance=nobody").json() == {"incidents": []}
 
 
+@pytest.mark.parametrize("page", ["/report", "/api/v1/incidents"])
+def test_incidents_that_cannot_be_read_are_told_without_a_traceback(
+    site: Site, page: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.incidents.close()
+    reply = site.get(page)
+    assert (reply.status_code, reply.text) == (
+        503,
+        "503 incidents cannot be read: Cannot operate on a closed database.\n",
+    )
+    assert "Traceback" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
