@@ -39,8 +39,10 @@ def _fault(injection: Injection, subsystems: str, signature: str, moves: Family,
 FAULTS: Mapping[str, Fault] = {
     "cpu": _fault(Stress(("--cpu", "4")), "cpu", "cpu-saturation", host.PROCS_RUNNING),
     "memory": _fault(Stress(("--vm", "2", "--vm-bytes", "2G")), "memory", "memory-leak", memory.ANON_BYTES),
-    "switches": _fault(Stress(("--switch", "4")), "cpu", "wakeup-storm", host.CONTEXT_SWITCHES),
-    "forks": _fault(Stress(("--fork", "4")), "cpu", "fork-storm", host.FORKS),
+    "switches": _fault(
+        Stress(("--switch", "1", "--switch-freq", "100000")), "cpu", "wakeup-storm", host.CONTEXT_SWITCHES
+    ),
+    "forks": _fault(Stress(("--fork", "2")), "cpu", "fork-storm", host.FORKS),
     "timers": _fault(Stress(("--timer", "2", "--timer-freq", "50000")), "cpu", "wakeup-storm", cpu.INTERRUPTS),
     "datagrams": _fault(Stress(("--udp", "4")), "network cpu", "packet-flood", cpu.SOFTIRQS, "NET_RX"),
     "disk": _fault(

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.samples import Sample
 
 from bench.faults.groups import Limits, make
 from bench.faults.injections import HugePages
@@ -52,12 +53,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ground, Ser
 
 def _value(exporter: Server, fault: Fault) -> tuple[float, float]:
     """When it was sampled, and what the fault moves."""
-    families = {metric.name: metric.samples for metric in parse_text(exporter.get("/metrics").text)}
-    tier = next(
-        sample.value
-        for sample in families["hostpulse_exporter_sample_timestamp_seconds"]
-        if sample.labels["tier"] == fault.moves.tier
-    )
+    stamp = "hostpulse_exporter_sample_timestamp_seconds"
+
+    def shown() -> dict[str, list[Sample]]:
+        families = {metric.name: metric.samples for metric in parse_text(exporter.get("/metrics").text)}
+        return families if stamp in families else {}  # an exporter that gets no CPU leaves out what is late
+
+    families = wait_until(shown, _LIMIT_S, "samples that are not late")
+    tier = next(sample.value for sample in families[stamp] if sample.labels["tier"] == fault.moves.tier)
     samples = families[fault.moves.name.removesuffix("_total")]
     wanted = [one.value for one in samples if _labelled(one.labels, fault.label)]
     return tier, sum(wanted)  # an error that was never seen has no series
