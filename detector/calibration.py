@@ -144,7 +144,7 @@ class Rule:
 
     def level(self, scores: Sequence[float]) -> float:
         """The alarm statistic of the newest windows."""
-        return float(self.statistic(np.array(scores))[-1])
+        return float(self.statistic(np.array(scores[-self.of :]))[-1])
 
     def shared(self, rules: int) -> Rule:
         """The rule with what is its own of a budget that so many share."""

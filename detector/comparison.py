@@ -48,7 +48,7 @@ def compare(
     newest = float(model.normalised(z)[0])
     if np.isnan(newest):
         return state, None
-    since_s = end_s - (judge_by.smoothing - 0.5) * judge_by.stride_s
+    since_s = judge_by.since_s(end_s, judge_by.smoothing)
     recent = (*(item for item in peers.normalised if item[0] > since_s), (end_s, newest))
     apart = np.array([np.mean([value for _, value in recent])])
     size = (end_s, np.abs(np.nan_to_num(z[0])).astype(np.float32))

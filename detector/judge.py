@@ -46,6 +46,10 @@ class Judge:
         assert self.least_rows <= MOST_ROWS, f"{self.window_s} s every {self.stride_s} s overlap too much"
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
 
+    def since_s(self, end_s: float, windows: int) -> float:
+        """Later than this end the windows of the last so many strides up to ``end_s``, fewer where some were lost."""
+        return end_s - (windows - 0.5) * self.stride_s
+
     @property
     def lookback_s(self) -> float:
         """How much of the past a frame must hold: the window and the longest time that a value is held."""

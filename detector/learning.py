@@ -218,5 +218,5 @@ def largest(some: Levels, others: Levels) -> Levels:
 
 def recent(state: HostState, end_s: float, judge_by: Judge) -> tuple[Scored, ...]:
     """The windows of the last ``of`` strides: who votes on what is sudden."""
-    since_s = end_s - (judge_by.of - 0.5) * judge_by.stride_s
+    since_s = judge_by.since_s(end_s, judge_by.of)
     return tuple(scored for scored in state.scores if scored.end_s > since_s)

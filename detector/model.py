@@ -6,7 +6,7 @@ flatters what it was fitted on beyond recognition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -167,7 +167,7 @@ def _calibrate_lasting(
     past: Mapping[str, tuple[Rule, Floats]],
     per_day: float,
 ) -> Calibration | None:
-    """The calibration of ``lasting_level``; None without such a rule or a stretch long enough for it."""
+    """The calibration of the levels of what lasts; None without such a rule, or where too little was seen for it."""
     if LASTING not in past:
         return None
     (sudden, _), (rule, maxima) = past[FUSED], past[LASTING]
@@ -181,12 +181,11 @@ def _calibrate_lasting(
     least = float(np.quantile(held_out, LEAST_LASTING))
     # A day holds larger ones than these few stretches: by as much as maxima of normal values grow.
     margin = MARGIN * np.sqrt(np.log(per_day) / np.log(stretches))
-    finite = maxima[np.isfinite(maxima)]
-    return calibrate(levels[there], runs_kept[there], finite, per_day, alone, worst_seen, least, margin)
+    return calibrate(levels[there], runs_kept[there], maxima, per_day, alone, worst_seen, least, margin)
 
 
 def _lasting_levels(fused: Floats, runs: npt.NDArray[np.intp], sudden: Rule, rule: Rule) -> Floats:
-    """``lasting_level`` of every window float64[N], each by what its unbroken stretch held until then."""
+    """The level of what lasts at every window, float64[N], by what its unbroken stretch held until then."""
     levels = np.empty(len(fused))
     for run in np.unique(runs):
         own = runs == run
@@ -197,14 +196,24 @@ def _lasting_levels(fused: Floats, runs: npt.NDArray[np.intp], sudden: Rule, rul
 def _held_out(end_s: Floats, x: Floats, features: tuple[Feature, ...], window_s: float) -> tuple[Floats, Floats]:
     """Scores [N, D] and evidence [N, G] of every window by a model fitted without its part of time."""
     raw, evidence = [], []
-    for fold in np.array_split(np.arange(len(x)), FOLDS):
-        # Windows that overlap the held-out stretch share samples with it.
-        near = (end_s > end_s[fold[0]] - window_s) & (end_s < end_s[fold[-1]] + window_s)
-        parts = fit_parts(x[~near], features)
+    for fold, rest in folds(end_s, window_s):
+        parts = fit_parts(x[rest], features)
         z = parts.scaler.deviations(x[fold])
         raw.append(parts.raw(z))
-        evidence.append(attribution.by_subsystem(attribution.weighted(np.abs(np.nan_to_num(z)), features), features))
+        evidence.append(evidence_of(z, features))
     return np.concatenate(raw), np.concatenate(evidence)
+
+
+def folds(end_s: Floats, window_s: float) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
+    """Stretches of windows that are held out, intp[n], each with what is learned from meanwhile, bool[N]."""
+    for fold in np.array_split(np.arange(len(end_s)), FOLDS):
+        # Windows that overlap the held-out stretch share samples with it.
+        yield fold, ~((end_s > end_s[fold[0]] - window_s) & (end_s < end_s[fold[-1]] + window_s))
+
+
+def evidence_of(z: Floats, features: tuple[Feature, ...]) -> Floats:
+    """Evidence of each subsystem [N, G] from deviations [N, F]; a missing one is none."""
+    return attribution.by_subsystem(attribution.weighted(np.abs(np.nan_to_num(z)), features), features)
 
 
 def unbroken(end_s: Floats) -> npt.NDArray[np.intp]:

@@ -21,7 +21,7 @@ from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Normaliser, fit_normaliser, smoothed
 from detector.high import high
-from detector.model import FOLDS, INDEPENDENT_R, layout_of, unbroken
+from detector.model import INDEPENDENT_R, evidence_of, folds, layout_of, unbroken
 from detector.pruning import correlations, covered, group_by_correlation
 from detector.scaling import Scaler, fit_scaler
 from detector.training import Float32s
@@ -128,12 +128,11 @@ def _held_out(
 ) -> tuple[Floats, Floats]:
     """Raw scores [N] and evidence [N, G] of every window by gains and spreads fitted without its part of time."""
     raw, evidence = [], []
-    for fold in np.array_split(np.arange(len(x)), FOLDS):
-        near = (end_s > end_s[fold[0]] - window_s) & (end_s < end_s[fold[-1]] + window_s)
-        gain, scaler, detector = _fit_parts(x[~near], middle[~near], features)
+    for fold, rest in folds(end_s, window_s):
+        gain, scaler, detector = _fit_parts(x[rest], middle[rest], features)
         z = scaler.deviations(x[fold] - gain * middle[fold])
         raw.append(detector.rate(z))
-        evidence.append(attribution.by_subsystem(attribution.weighted(np.abs(np.nan_to_num(z)), features), features))
+        evidence.append(evidence_of(z, features))
     return np.concatenate(raw), np.concatenate(evidence)
 
 

@@ -105,7 +105,7 @@ def _smoothed(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -
 
     A window without scores has none, and does not enter those of later ones.
     """
-    since_s = end_s - (judge_by.smoothing - 0.5) * judge_by.stride_s
+    since_s = judge_by.since_s(end_s, judge_by.smoothing)
     recent = tuple(item for item in state.normalised if item[0] > since_s)
     if np.isnan(newest).any():
         return replace(state, normalised=recent), newest
@@ -141,7 +141,7 @@ def _remember(
 
 def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
     """Only windows of the last ``lasting_of`` strides can vote."""
-    since_s = newest.end_s - (judge_by.lasting_of - 0.5) * judge_by.stride_s
+    since_s = judge_by.since_s(newest.end_s, judge_by.lasting_of)
     return replace(state, scores=(*(item for item in state.scores if item.end_s > since_s), newest))
 
 

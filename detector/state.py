@@ -147,7 +147,7 @@ class HostState:
         )
         training = Training(blocks=blocks, names=tuple(header["names"]))
         model = None if header["model"] is None else _model_from_arrays(header["model"], arrays)
-        compared = header.get("peers")  # absent in what was saved before there were any
+        compared = header["peers"]
         peers = peers_from_arrays(compared, arrays, model.features if model else ()) if compared else PeerState()
         return cls(
             instance=header["instance"],
