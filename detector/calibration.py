@@ -144,7 +144,8 @@ class Rule:
 
     def level(self, scores: Sequence[float]) -> float:
         """The alarm statistic of the newest windows."""
-        return float(self.statistic(np.array(scores[-self.of :]))[-1])
+        voting = sorted(score for score in scores[-self.of :] if not np.isnan(score))
+        return voting[-self.votes] if len(voting) >= self.votes else -np.inf
 
     def shared(self, rules: int) -> Rule:
         """The rule with what is its own of a budget that so many share."""

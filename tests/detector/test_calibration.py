@@ -214,3 +214,10 @@ def test_any_baseline_gives_finite_scores_in_order(held_out: list[float], values
 def test_one_window_is_not_enough_to_calibrate() -> None:
     with pytest.raises(AssertionError, match="cannot calibrate on 1 windows"):
         _calibrate(np.zeros(1))
+
+
+@PROPERTY
+@given(st.lists(st.floats(-5, 5) | st.just(float("nan")), min_size=1, max_size=90))
+def test_level_of_a_rule_is_the_newest_alarm_statistic(scores: list[float]) -> None:
+    for rule in (RULE, Rule(30, 60, 0.5, 0.05)):
+        assert rule.level(scores) == rule.statistic(np.array(scores))[-1]
