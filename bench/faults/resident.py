@@ -23,7 +23,7 @@ from bench.faults.works import WORKS
 
 ON, OFF = "on", "off"
 _PR_SET_PDEATHSIG = 1
-_ANSWER_LIMIT_S = 60.0
+_ANSWER_LIMIT_S, _END_LIMIT_S = 60.0, 30.0
 
 
 class Resident:
@@ -40,6 +40,7 @@ class Resident:
             text=True,
         )
         journal.ends(self._process.pid)
+        self._group = group
         if group is not None:
             group.add(self._process.pid)
         self._ready = False
@@ -72,8 +73,14 @@ class Resident:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._group is not None:
+            self._group.leave(self._process.pid)
         self._process.terminate()
-        self._process.wait(timeout=30)
+        try:
+            self._process.wait(_END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(_END_LIMIT_S)
         assert self._process.stdout is not None, "its output is a pipe"
         self._process.stdout.close()
 

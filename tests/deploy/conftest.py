@@ -10,7 +10,7 @@ from tests import servers
 from tests.deploy.live import judged_host
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Prometheus]:
     """Prometheus that scrapes a host of two GPUs and its detector, with what the shipped rules make of them."""
     with judged_host(tmp_path_factory.mktemp("live")) as store:

@@ -57,13 +57,13 @@ def _value(exporter: Server, fault: Fault) -> tuple[float, float]:
 
     def shown() -> dict[str, list[Sample]]:
         families = {metric.name: metric.samples for metric in parse_text(exporter.get("/metrics").text)}
-        return families if stamp in families else {}  # an exporter that gets no CPU leaves out what is late
+        return families if {stamp, wanted} <= families.keys() else {}  # one that gets no CPU leaves out what is late
 
+    wanted = fault.moves.name.removesuffix("_total")
     families = wait_until(shown, _LIMIT_S, "samples that are not late")
     tier = next(sample.value for sample in families[stamp] if sample.labels["tier"] == fault.moves.tier)
-    samples = families[fault.moves.name.removesuffix("_total")]
-    wanted = [one.value for one in samples if _labelled(one.labels, fault.label)]
-    return tier, sum(wanted)  # an error that was never seen has no series
+    samples = [one.value for one in families[wanted] if _labelled(one.labels, fault.label)]
+    return tier, sum(samples)  # an error that was never seen has no series
 
 
 def _labelled(labels: Mapping[str, str], prefix: str) -> bool:
@@ -160,3 +160,14 @@ def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 65534)
     with pytest.raises(UnavailableError, match="needs root"):
         require_root()
+
+
+def test_a_process_that_left_its_group_is_slowed_by_it_no_more() -> None:
+    require_root()
+    with Journal() as journal:
+        group = make(journal, f"hostpulse-left-{os.getpid()}", Limits(cpu_cores=0.1))
+        group.add(os.getpid())
+        members = [(folder / "cgroup.procs").read_text().split() for folder in group.folders]
+        group.leave(os.getpid())
+        assert members == [[str(os.getpid())]]
+        assert [(folder / "cgroup.procs").read_text() for folder in group.folders] == [""]
