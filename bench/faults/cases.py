@@ -101,7 +101,7 @@ def _bursts(place: Place, job: Job) -> Switch:
         "add table inet narrow; add chain inet narrow input { type filter hook input priority 0; }; "
         f"add rule inet narrow input meta l4proto tcp limit rate over {_POLICED} counter drop"
     )
-    place.link.inside(nft, rule)
+    place.link.far.run(nft, rule)
     return Pair(partial(job.tell, signal.SIGUSR1), partial(job.tell, signal.SIGUSR2))
 
 

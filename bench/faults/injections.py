@@ -16,10 +16,11 @@ from typing import Protocol
 
 from bench.faults.groups import Limits, make
 from bench.faults.journal import Journal
-from bench.faults.link import Link, run
+from bench.faults.link import Link
 from bench.faults.resident import Resident
 from deploy.debian import UnavailableError
 from tests.servers import binary, environment
+from tests.servers.namespace import run
 
 _STOP_LIMIT_S = 30.0
 
@@ -148,7 +149,8 @@ class Dropped:
             "add table inet faults; add chain inet faults input { type filter hook input priority 0; }; "
             f"add rule inet faults input meta l4proto tcp {self.match} counter drop"
         )
-        return Pair(partial(place.link.inside, nft, rule), partial(place.link.inside, nft, "delete table inet faults"))
+        inside = place.link.far.run
+        return Pair(partial(inside, nft, rule), partial(inside, nft, "delete table inet faults"))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from threading import Event
 
 from bench.faults.injections import Place, Switch
 from bench.faults.journal import Journal
-from bench.faults.link import Link, run
+from bench.faults.link import Link
 from bench.faults.plan import BASELINE_S
 from bench.faults.resident import Resident
 from bench.faults.suite import CONTROLS, FAULTS, LOADS
@@ -33,6 +33,7 @@ from tests.servers import (
     start_node_exporter,
     start_prometheus,
 )
+from tests.servers.namespace import run
 
 JOB, NODE_JOB = "hostpulse", "node"
 MERGE_S = 15

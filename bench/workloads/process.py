@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench.workloads.cable import Cable
 from bench.workloads.job import Workload
 from bench.workloads.networks import MEETING, RANK, RANKS
+from tests.servers.namespace import HERE, End
 from tests.servers.programs import ROOT
 
 _LIMIT_S = 600.0  # beyond the run itself: libraries are loaded and data are made up before the first
@@ -47,18 +47,18 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 
 @contextlib.contextmanager
-def worker(workload: Workload, link: Cable | None, folder: Path) -> Iterator[Worker]:
-    """Its processes for as long as the block runs; the second rank of two sits at the far end of ``link``."""
+def worker(workload: Workload, link: tuple[End, End] | None, folder: Path) -> Iterator[Worker]:
+    """Its processes for as long as the block runs; the second of two ranks sits at the other end of ``link``."""
     folder.mkdir(parents=True, exist_ok=True)
     assert link is not None or workload.ranks == 1, f"{workload.name}: its ranks have to be joined"
-    ends = ((), link.prefix) if link else ((),)
-    devices = (link.here, link.there) if link else ("",)
+    ends = link or (End(HERE, ""),)
     ranks: list[subprocess.Popen[str]] = []
     with ThreadPoolExecutor(workload.ranks) as beside, (folder / f"{workload.name}.log").open("w") as log:
         try:
             for rank in range(workload.ranks):
                 place = {RANK: str(rank), RANKS: str(workload.ranks), MEETING: str(folder / workload.name)}
-                ranks.append(_start(workload.name, ends[rank], place | {_INTERFACE: devices[rank]}, log.fileno()))
+                end = ends[rank]
+                ranks.append(_start(workload.name, end.place.prefix, place | {_INTERFACE: end.device}, log.fileno()))
             yield Worker(ranks, beside)
         finally:
             for process in ranks:

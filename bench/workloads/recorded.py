@@ -14,10 +14,11 @@ from pathlib import Path
 from random import Random
 from threading import Event
 
-from bench.workloads import cable
+from bench.workloads.cable import cable
 from bench.workloads.process import worker
 from bench.workloads.registry import WORKLOADS, lacking
 from catalog import recording
+from tests.servers.namespace import allowed
 from tests.servers.process import wait_until
 from tests.servers.programs import ROOT
 
@@ -50,11 +51,11 @@ def record(names: Sequence[str], times: int, seconds: float, folder: Path) -> Ru
 
     They take turns in an order that is drawn anew for each turn, so that what drifts on the host parts none of them.
     """
-    why = {name: lacking(WORKLOADS[name], cable.allowed()) for name in names}
+    why = {name: lacking(WORKLOADS[name], allowed()) for name in names}
     able, random, told = [name for name in names if not why[name]], Random(0), []
     with contextlib.ExitStack() as stack:
         joined = any(WORKLOADS[name].ranks > 1 for name in able)
-        link = stack.enter_context(cable.cable()) if joined else None
+        link = stack.enter_context(cable()) if joined else None
         workers = {name: stack.enter_context(worker(WORKLOADS[name], link, folder / "work")) for name in able}
         for each in workers.values():
             each.run(1.0)  # the first one loads libraries

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.servers import binary, environment
+from tests.servers.namespace import End, Namespace, join, namespace
 from tests.servers.process import wait_until
 
 INSIDE, OUTSIDE = "192.0.2.1", "192.0.2.2"  # a range kept for documentation: nothing else has these addresses
@@ -44,72 +45,48 @@ def _enter(namespace: str) -> None:
             raise OSError(ctypes.get_errno(), f"setns {namespace}")
 
 
-def _run(*command: str) -> str:
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
-    return done.stdout
-
-
 class Link:
     """Two network namespaces joined by a virtual cable, with a steady TCP transfer from the inner to the outer one."""
 
-    @staticmethod
-    def allowed() -> bool:
-        """Whether this process may make network namespaces."""
-        return os.geteuid() == 0
-
     def __init__(self) -> None:
-        assert self.allowed(), "network namespaces need root"
-        self._ip = str(binary("ip"))
-        self.inner, self.outer = (f"hostpulse-{side}-{os.getpid()}" for side in ("in", "out"))
+        self.inner, self.outer = (Namespace(f"hostpulse-{side}-{os.getpid()}") for side in ("in", "out"))
+        self._stack = contextlib.ExitStack()
         self._children: list[subprocess.Popen[bytes]] = []
-
-    def prefix(self, namespace: str) -> tuple[str, ...]:
-        """What to put before a command to run it in a namespace."""
-        return (self._ip, "netns", "exec", namespace)
 
     @contextlib.contextmanager
     def thread_inside(self) -> Iterator[ThreadPoolExecutor]:
         """One thread whose sockets belong to the inner namespace; setns(2) moves a thread, not the process."""
-        with ThreadPoolExecutor(1, initializer=_enter, initargs=(f"/run/netns/{self.inner}",)) as pool:
+        with ThreadPoolExecutor(1, initializer=_enter, initargs=(f"/run/netns/{self.inner.name}",)) as pool:
             yield pool
 
     def __enter__(self) -> Link:
-        for namespace in (self.inner, self.outer):
-            _run(self._ip, "netns", "add", namespace)
-        with contextlib.ExitStack() as undo:
-            undo.callback(self._delete)
-            _run(self._ip, "link", "add", DEVICE, "netns", self.inner, "type", "veth", "peer", "name", DEVICE,
-                 "netns", self.outer)  # fmt: skip
-            for namespace, address in ((self.inner, INSIDE), (self.outer, OUTSIDE)):
-                _run(self._ip, "-n", namespace, "addr", "add", f"{address}/24", "dev", DEVICE)
-                _run(self._ip, "-n", namespace, "link", "set", DEVICE, "up")
-                _run(self._ip, "-n", namespace, "link", "set", "lo", "up")
+        with contextlib.ExitStack() as stack:
+            for side in (self.inner, self.outer):
+                stack.enter_context(namespace(side.name))
+            join(End(self.inner, DEVICE, f"{INSIDE}/24"), End(self.outer, DEVICE, f"{OUTSIDE}/24"))
+            stack.callback(self._end_children)
             self._transfer()
-            undo.pop_all()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _end_children(self) -> None:
         for child in self._children:
             child.kill()
             child.wait(timeout=10)
-        self._delete()
-
-    def _delete(self) -> None:
-        for namespace in (self.inner, self.outer):
-            subprocess.run([self._ip, "netns", "del", namespace], check=False, timeout=30)
 
     def _transfer(self) -> None:
         iperf = str(binary("iperf3"))
         self._spawn(self.outer, iperf, "--server", "--bind", OUTSIDE)
-        listening = lambda: ":5201" in _run(*self.prefix(self.outer), "ss", "-ltn")  # noqa: E731
-        wait_until(listening, 10.0, "iperf3 listens")
+        wait_until(lambda: ":5201" in self.outer.run("ss", "-ltn"), 10.0, "iperf3 listens")
         self._spawn(self.inner, iperf, "--client", OUTSIDE, "--bitrate", _TRANSFER, "--time", "3600")
 
-    def _spawn(self, namespace: str, *command: str) -> None:
+    def _spawn(self, side: Namespace, *command: str) -> None:
         self._children.append(
             subprocess.Popen(
-                [*self.prefix(namespace), *command],
+                [*side.prefix, *command],
                 env=environment(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -125,8 +102,8 @@ class Link:
             "add chain inet faults input { type filter hook input priority 0; }; "
             f"add rule inet faults input meta l4proto tcp numgen random mod 100 < {percent} counter drop"
         )
-        _run(*self.prefix(self.outer), nft, table)
+        self.outer.run(nft, table)
         try:
             yield
         finally:
-            _run(*self.prefix(self.outer), nft, "delete table inet faults")
+            self.outer.run(nft, "delete table inet faults")

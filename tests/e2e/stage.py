@@ -28,6 +28,7 @@ from tests.servers import (
     start_prometheus,
     wait_until,
 )
+from tests.servers.namespace import allowed
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "rules"
 BASELINE_S, MERGE_S, WINDOWS_THAT_VOTE = 100, 10, 10
@@ -154,9 +155,9 @@ def running_stage(folder: Path) -> Iterator[Stage]:
             "embedded": f"--source.exporter.targets={exporter.url}",
             "stored": f"--source.prometheus.url={prometheus.url}",
         }
-        link = stack.enter_context(Link()) if Link.allowed() else None
+        link = stack.enter_context(Link()) if allowed() else None
         if link is not None:
-            prefix = link.prefix(link.inner)
+            prefix = link.inner.prefix
             inside = stack.enter_context(start_exporter(folder / "inside", prefix=prefix, ready=None))
             sources["lossy"] = f"--source.exporter.targets={inside.url}"
         judged = dict(zip(sources, _start_together(stack, folder, sources, link), strict=True))
@@ -174,7 +175,7 @@ def _start_together(
     stack: contextlib.ExitStack, folder: Path, sources: dict[str, str], link: Link | None
 ) -> list[Judged]:
     def begin(name: str) -> Server:
-        prefix = link.prefix(link.inner) if link is not None and name == "lossy" else ()
+        prefix = link.inner.prefix if link is not None and name == "lossy" else ()
         return start_detector(folder / name, sources[name], *_FLAGS, prefix=prefix, ready=None)
 
     with ThreadPoolExecutor(len(sources)) as pool:

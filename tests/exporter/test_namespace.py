@@ -10,33 +10,21 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from tests.servers import UnavailableError, binary
+from tests.servers.namespace import End, Namespace, join, namespace
 from tests.servers.programs import ROOT
 
 
-def _ip(*arguments: str) -> None:
-    run = subprocess.run([binary("ip"), *arguments], capture_output=True, text=True, timeout=30, check=False)
-    assert run.returncode == 0, f"ip {' '.join(arguments)}: {run.stderr}"
-
-
 @pytest.fixture
-def namespace() -> Iterator[str]:
+def inner() -> Iterator[Namespace]:
     """A network namespace with a pair of joined devices, hp0 and hp1."""
-    if os.geteuid() != 0:
-        raise UnavailableError("making a network namespace needs root")
-    name = f"hostpulse-exporter-{os.getpid()}"
-    _ip("netns", "add", name)
-    try:
-        _ip("-n", name, "link", "add", "hp0", "type", "veth", "peer", "name", "hp1")
-        _ip("-n", name, "link", "set", "hp0", "up")
-        yield name
-    finally:
-        _ip("netns", "delete", name)
+    with namespace(f"hostpulse-exporter-{os.getpid()}") as made:
+        join(End(made, "hp0"), End(made, "hp1"))
+        yield made
 
 
-def test_network_of_the_namespace_is_reported_and_not_the_hosts(namespace: str) -> None:
+def test_network_of_the_namespace_is_reported_and_not_the_hosts(inner: Namespace) -> None:
     run = subprocess.run(
-        [binary("ip"), "netns", "exec", namespace, sys.executable, "-m", "exporter", "once"],
+        [*inner.prefix, sys.executable, "-m", "exporter", "once"],
         cwd=ROOT,
         capture_output=True,
         text=True,

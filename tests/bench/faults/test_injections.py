@@ -18,11 +18,11 @@ from prometheus_client.samples import Sample
 from bench.faults.groups import Limits, make
 from bench.faults.injections import HugePages
 from bench.faults.journal import Journal
-from bench.faults.link import run
 from bench.faults.stage import Ground, ground, require_root, start_host_exporter
 from bench.faults.suite import CONTROLS, FAULTS, Fault
 from catalog.family import Kind
 from tests.servers import Server, UnavailableError, wait_until
+from tests.servers.namespace import run
 from tests.tree import ROOT
 
 _LIMIT_S = 20.0

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from bench.workloads import __main__ as program
-from bench.workloads import cable, recorded
+from bench.workloads import recorded
+from bench.workloads.cable import cable
 from bench.workloads.job import Kind
 from bench.workloads.process import worker
 from bench.workloads.registry import TORCH, WORKLOADS, lacking
 from detector.recording import open_recording
+from tests.servers.namespace import allowed
 from tests.servers.process import wait_until
 
 _PLAIN = [name for name, workload in WORKLOADS.items() if not workload.needs]
@@ -61,11 +63,11 @@ def test_runs_are_recorded_in_turns_and_found_again_in_the_recording(tmp_path: P
     assert all(first_s - 1.0 <= run.span_s[0] < run.span_s[1] <= last_s + 1.0 for run in found.runs)
 
 
-@pytest.mark.skipif(not cable.allowed(), reason="network namespaces need root")
+@pytest.mark.skipif(not allowed(), reason="network namespaces need root")
 def test_ranks_of_a_distributed_job_meet_over_the_cable(tmp_path: Path) -> None:
     pytest.importorskip(TORCH)
-    with cable.cable() as link, worker(WORKLOADS["gloo"], link, tmp_path) as one:
-        device = Path("/sys/class/net") / link.here / "statistics/rx_bytes"
+    with cable() as link, worker(WORKLOADS["gloo"], link, tmp_path) as one:
+        device = Path("/sys/class/net") / link[0].device / "statistics/rx_bytes"
         one.run(0.1)
         before_bytes = int(device.read_text())
         assert one.run(0.5)[2] >= 1
