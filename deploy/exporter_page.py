@@ -68,7 +68,10 @@ A collector is
   returns.
 
 A collector that keeps taking longer than `--sample.budget` in the fast or the medium tier is moved to the next slower
-one until the exporter is restarted; collectors of perf events may take a tenth of it, as they interrupt other CPUs.
+one; collectors of perf events may take a tenth of it, as they interrupt other CPUs. Once 30 reads there have taken less
+than half of what is allowed (a read over it takes back five of them) it is moved back, and counted in
+`hostpulse_exporter_collector_returns_total`. Each time that it has to go again twice as many reads are asked for, up to
+1920. The page at `/` says what was moved last and why.
 
 All values of a tick bear the time at which it began. One that could only be read more than half an interval later (the
 host was too busy to let the exporter run) is left out, as rates made of it would be wrong.

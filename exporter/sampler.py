@@ -29,6 +29,7 @@ _LONGEST_PARSING_S = 0.01
 _LONGEST_SLEEP_S = 0.5
 _LATEST = 0.5  # of a tier's interval: a value read later than this would give a rate that is off by as much
 _SLOWER = {Tier.FAST: Tier.MEDIUM, Tier.MEDIUM: Tier.SLOW}
+_FASTER = {slower: faster for faster, slower in _SLOWER.items()}
 _LOG = logging.getLogger("exporter")
 
 Row = tuple[Schema, Sequence[float]]
@@ -264,6 +265,8 @@ class Sampler:
         """What need not be done for every fast tick."""
         for track in self._here:
             self._demote(track)
+        for tier in _FASTER:
+            self._take_back(self._tracks[tier])
         for tier, pace in self._tally.paces.items():
             pace.rows = self._ring.rows(tier)
         schemas = [track.schema for track in self._tracks.values()]
@@ -274,8 +277,19 @@ class Sampler:
         """Move collectors that keep taking too long to the next slower tier."""
         for slot in [slot for slot in track.slots if slot.over_budget(self._limits.budget_s)]:
             slot.demote(_SLOWER[track.tier], self._limits.budget_s)
-            track.slots.remove(slot)
-            self._tracks[slot.tier].slots.append(slot)
+            self._change_track(slot, track)
+
+    def _take_back(self, track: _Track) -> None:
+        """Move collectors that no longer take too long to the next faster tier, unless they may be being read now."""
+        if track is self._slow.track and self._slow.batch:
+            return
+        for slot in [slot for slot in track.slots if slot.fits_again(self._limits.budget_s)]:
+            slot.take_back(_FASTER[track.tier], self._limits.budget_s)
+            self._change_track(slot, track)
+
+    def _change_track(self, slot: Slot, before: _Track) -> None:
+        before.slots.remove(slot)
+        self._tracks[slot.tier].slots.append(slot)
 
     def _note_layout(self, schemas: list[Schema | None]) -> None:
         """Count series. A device that came or went may also change what is read only once."""

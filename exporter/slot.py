@@ -17,6 +17,8 @@ from exporter.tally import Health, State
 
 _RETRY_S = 30.0
 _STRIKES = 5
+_QUICK = 0.5  # of its share of the budget: a read within that is no reason to stay in a slower tier
+_QUICK_READS, _LONGEST_BACK_OFF = 30, 64
 _FAST_READS_MEASURED = 10
 _LOG = logging.getLogger("exporter")
 
@@ -59,7 +61,8 @@ class Slot:
         self._retry_s, self._fold = retry_s, fold
         self._rebuild_at_s = -inf
         self._cpu_every = _FAST_READS_MEASURED if kind.tier is Tier.FAST else 1
-        self._strikes = 0
+        self._strikes = self._quick_reads = self._reads_judged = 0
+        self._reads_to_return = _QUICK_READS
         self._moved = ""
         reason = "switched off by --collector.disable" if disabled else self._unwanted()
         self.wanted = not reason
@@ -245,8 +248,7 @@ class Slot:
             _LOG.info("collector %s works again", self.name)
         collector = self._collector
         self._take = collector.take if isinstance(collector, PartedCollector) else None
-        note = collector.note if collector is not None else ""
-        self.health.state, self.health.reason = State.ON, "; ".join(filter(None, (self._moved, note)))
+        self.health.state, self.health.reason = State.ON, self._reason()
         self._rebuild_at_s = inf
 
     def over_budget(self, budget_s: float) -> bool:
@@ -261,14 +263,51 @@ class Slot:
         return self._strikes >= _STRIKES
 
     def demote(self, tier: Tier, budget_s: float) -> None:
-        """Have it read in a slower tier from now on."""
-        self._strikes = 0
+        """Have it read in a slower tier from now on. Each time it has to be quick for twice as long to come back."""
+        if self.health.returns:
+            self._reads_to_return = min(2 * self._reads_to_return, _LONGEST_BACK_OFF * _QUICK_READS)
         self.health.errors["over_budget"] += 1
-        self._moved = (
-            f"moved from {self.tier} to {tier}: reads took more than {budget_s * self.kind.budget_share * 1000:g} ms"
-        )
-        self.health.tier, self.health.reason = tier, self._moved
+        self._move(tier, f"moved from {self.tier} to {tier}: reads took more than {self._allowed(budget_s)}")
         _LOG.warning("collector %s %s", self.name, self._moved)
+
+    def fits_again(self, budget_s: float) -> bool:
+        """Whether reads in a slower tier have been well within its share of the budget for so long that it may return.
+
+        A read over its share takes back as many quick ones as there are strikes; one in between proves nothing.
+        """
+        if self.tier is self.kind.tier:
+            return False
+        reads, self._reads_judged = self.health.reads - self._reads_judged, self.health.reads
+        if self.health.state is not State.ON:
+            return False
+        share_s = budget_s * self.kind.budget_share
+        if self.health.duration_s <= _QUICK * share_s:
+            self._quick_reads += reads
+        elif reads and self.health.duration_s > share_s:
+            self._quick_reads = max(0, self._quick_reads - _STRIKES)
+        return self._quick_reads >= self._reads_to_return
+
+    def take_back(self, tier: Tier, budget_s: float) -> None:
+        """Have it read in a faster tier again."""
+        self.health.returns += 1
+        self._move(
+            tier, f"moved back from {self.tier} to {tier}: reads took less than {self._allowed(budget_s, _QUICK)}"
+        )
+        _LOG.info("collector %s %s", self.name, self._moved)
+
+    def _move(self, tier: Tier, why: str) -> None:
+        self._strikes = self._quick_reads = 0
+        self._reads_judged = self.health.reads
+        self._moved = why
+        self.health.tier, self.health.reason = tier, self._reason()
+
+    def _allowed(self, budget_s: float, part: float = 1.0) -> str:
+        return f"{part * budget_s * self.kind.budget_share * 1000:g} ms"
+
+    def _reason(self) -> str:
+        """What people should know of one that works."""
+        note = self._collector.note if self._collector is not None else ""
+        return "; ".join(filter(None, (self._moved, note)))
 
     def hang(self, deadline_s: float) -> None:
         """Note that a read did not come back in time."""

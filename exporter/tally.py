@@ -24,7 +24,10 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Health:
-    """One collector's state, cost and errors. ``tier`` is the one it is read in, which may not be its own."""
+    """One collector's state, cost and errors. ``tier`` is the one it is read in, which may not be its own.
+
+    ``returns`` counts moves back towards its own.
+    """
 
     tier: Tier
     state: State = State.ON
@@ -34,6 +37,7 @@ class Health:
     duration_s: float = nan
     succeeded_at_s: float = nan
     errors: Counter[str] = field(default_factory=Counter)
+    returns: int = 0
 
 
 @dataclass(slots=True)

@@ -66,6 +66,14 @@ COLLECTOR_LAST_SUCCESS_TIMESTAMP_SECONDS = _own(
     "Wall time of each collector's last read that worked.",
     profile=Profile.STANDARD,
 )
+COLLECTOR_RETURNS = _own(
+    "hostpulse_exporter_collector_returns_total",
+    Kind.COUNTER,
+    Unit.COUNT,
+    ("collector",),
+    "Times that a collector which is quick again was moved back to a faster tier; those never moved have none.",
+    profile=Profile.STANDARD,
+)
 TICKS = _own(
     "hostpulse_exporter_ticks_total",
     Kind.COUNTER,

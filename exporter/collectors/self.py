@@ -30,6 +30,7 @@ class SelfCollector(Collector):
         own.COLLECTOR_CPU_SECONDS,
         own.COLLECTOR_DURATION_SECONDS,
         own.COLLECTOR_LAST_SUCCESS_TIMESTAMP_SECONDS,
+        own.COLLECTOR_RETURNS,
         own.TICKS,
         own.TICK_OVERRUNS,
         own.TICK_LATENESS_SECONDS,
@@ -76,6 +77,8 @@ class SelfCollector(Collector):
         yield own.COLLECTOR_CPU_SECONDS, (name,), health.cpu_s
         yield own.COLLECTOR_DURATION_SECONDS, (name,), health.duration_s
         yield own.COLLECTOR_LAST_SUCCESS_TIMESTAMP_SECONDS, (name,), health.succeeded_at_s
+        if health.returns:
+            yield own.COLLECTOR_RETURNS, (name,), health.returns
         for error, count in list(health.errors.items()):
             yield own.ERRORS, (name, error), count
 

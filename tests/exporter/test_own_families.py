@@ -80,6 +80,17 @@ def test_collector_that_fails_shows_as_zero_with_its_errors_and_recovers() -> No
     assert values[own.ERRORS("shaky", "ENODEV")] == 2
 
 
+def test_returns_are_told_of_collectors_that_were_moved() -> None:
+    hands = Hands()
+    built = _engine(hands, ("moved", Tier.FAST, Script()))
+    assert own.COLLECTOR_RETURNS("moved") not in _tick(built, hands, 0)
+    slot = next(slot for slot in built.slots if slot.name == "moved")
+    slot.take_back(Tier.FAST, 0.01)
+    values = _tick(built, hands, 10)
+    assert values[own.COLLECTOR_RETURNS("moved")] == 1
+    assert own.COLLECTOR_RETURNS("self") not in values
+
+
 def test_collector_that_is_off_has_no_series_at_all() -> None:
     hands = Hands()
     kinds = {"absent": scripted("absent", Tier.FAST, Script()), **_OWN}

@@ -10,7 +10,6 @@ import pytest
 from catalog.family import Tier
 from exporter.collector import Unavailable
 from exporter.engine import Engine
-from exporter.exposition import Format
 from exporter.settings import Settings, SettingsError
 from exporter.steady import Clock
 from exporter.tally import State
@@ -97,16 +96,6 @@ def test_lateness_is_measured_by_the_interval_of_the_tier() -> None:
     built.sampler.tick(0)
     assert all(map(isnan, newest(built, Tier.FAST)[1]))
     assert newest(built, Tier.MEDIUM)[1] == [1.0, 2.0]
-
-
-def test_collector_with_a_small_share_of_the_budget_is_moved_when_it_exceeds_that() -> None:
-    hands, kind = Hands(), scripted("greedy", Tier.FAST, Script())
-    kind.budget_share = 1e-9
-    built = engine(hands, kind)
-    for tick in range(150):
-        built.sampler.tick(tick)
-        hands.move(0.1)
-    assert built.tally.collectors["greedy"].tier is Tier.MEDIUM
 
 
 def test_medium_tick_that_falls_into_a_hole_is_taken_at_the_next_tick() -> None:
@@ -208,19 +197,6 @@ def test_what_is_read_only_once_is_read_again_after_a_change_of_layout() -> None
         _settle(built)
         hands.move(0.1)
     assert constant.reads == 2
-
-
-def test_source_over_its_budget_moves_to_the_next_tier_and_its_values_go_on() -> None:
-    hands, script = Hands(), Script()
-    built = engine(hands, scripted("greedy", Tier.FAST, script), settings=Settings(budget_s=1e-9))
-    for tick in range(150):
-        built.sampler.tick(tick)
-        hands.move(0.1)
-    health = built.tally.collectors["greedy"]
-    assert (health.tier, health.errors["over_budget"]) == (Tier.MEDIUM, 1)
-    assert newest(built, Tier.FAST)[1] == []
-    assert newest(built, Tier.MEDIUM)[1] == [1.0, 2.0]
-    assert 'hostpulse_test_greedy{device="a"} 1' in _exposed(built)
 
 
 def test_hanging_slow_collector_stops_neither_the_fast_tier_nor_its_own() -> None:
@@ -342,7 +318,3 @@ def test_unknown_collector_to_disable_is_an_error_with_the_nearest_name() -> Non
             scripted("other", Tier.FAST, Script()),
             settings=Settings(disabled=frozenset({"meminf"})),
         )
-
-
-def _exposed(built: Engine) -> str:
-    return built.exposition(Format.TEXT).decode()

@@ -179,6 +179,58 @@ def test_one_long_read_is_forgiven_and_lasting_slowness_is_not() -> None:
     assert slot.health.reason == "moved from fast to medium: reads took more than 10 ms"
 
 
+def _read_for(slot: Slot, duration_s: float, most: int) -> int:
+    """After how many reads of such a duration it may return; so many without that."""
+    for read in range(1, most + 1):
+        slot.health.reads += 1
+        slot.health.duration_s = duration_s
+        if slot.fits_again(0.01):
+            return read
+    return most
+
+
+def test_collector_that_was_moved_returns_once_it_has_long_been_quick(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    slot = _slot(Script())
+    slot.sample(1.0)
+    assert _read_for(slot, 0.001, 100) == 100, "it is where it belongs"
+    slot.demote(Tier.MEDIUM, 0.01)
+    assert _read_for(slot, 0.006, 100) == 100, "not well within what it may take"
+    assert _read_for(slot, 0.001, 29) == 29
+    assert not any(slot.fits_again(0.01) for _ in range(10)), "nothing was read in between"
+    assert _read_for(slot, 0.02, 1) == 1, "takes five quick reads back"
+    assert _read_for(slot, 0.001, 100) == 6
+    slot.take_back(Tier.FAST, 0.01)
+    assert (slot.tier, slot.health.returns) == (Tier.FAST, 1)
+    assert slot.health.reason == "moved back from medium to fast: reads took less than 5 ms"
+    assert "collector tiny moved back from medium to fast" in caplog.text
+
+
+def test_collector_that_has_to_go_again_and_again_waits_twice_as_long_each_time() -> None:
+    slot = _slot(Script())
+    slot.sample(1.0)
+    waits = []
+    for _ in range(9):
+        slot.demote(Tier.MEDIUM, 0.01)
+        waits.append(_read_for(slot, 0.001, 5000))
+        slot.take_back(Tier.FAST, 0.01)
+    assert waits == [30, 60, 120, 240, 480, 960, 1920, 1920, 1920]
+
+
+def test_collector_that_fails_in_a_slower_tier_does_not_return() -> None:
+    script = Script()
+    slot = _slot(script)
+    slot.sample(1.0)
+    slot.demote(Tier.MEDIUM, 0.01)
+    working, script.read = script.read, _raiser(OSError("gone"))
+    for _ in range(100):
+        slot.sample(2.0)
+        assert not slot.fits_again(0.01)
+    script.read = working
+    slot.sample(3.0)
+    assert not slot.fits_again(0.01), "what failed was no quick read"
+
+
 def test_what_a_working_collector_lacks_is_said_beside_its_state() -> None:
     kind = scripted("tiny", Tier.FAST, Script())
     kind.note = "not counted by this hardware: c"
