@@ -21,7 +21,10 @@ LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How to judge; seconds, and alarms per host-day. Scores are means over ``smoothing`` windows."""
+    """How to judge; seconds, and alarms per host-day. Scores are means over ``smoothing`` windows.
+
+    What was learned by one is of no use to another.
+    """
 
     window_s: float = 3.0
     stride_s: float = 1.0
@@ -36,6 +39,7 @@ class Judge:
     freeze_limit_s: float = 1800.0
     merge_s: float = MERGE_S
     smoothing: int = 1
+    octave: int = 0  # of the samples' interval: what is steady over many of them is less so over few
     paper: bool = False
     maintained: bool = field(default=False, repr=False)  # somebody works on the host: nothing votes, nothing is learned
 

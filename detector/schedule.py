@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multiple
 
+_USUAL_INTERVAL_S = 0.1
 LEAST_SAMPLES = 3
 ENOUGH_SAMPLES, MOST_SMOOTHING, BURST_S = 30, 10, 1.0
 LEAST_MERGE, LEAST_FREEZE = 5, 300  # strides that episodes are apart, and that one lasts before it is taken for normal
@@ -53,6 +54,15 @@ def smoothing(window_s: float, interval_s: float) -> int:
     if round(interval_s, 1) <= BURST_S:
         return 1
     return max(1, min(MOST_SMOOTHING, round(ENOUGH_SAMPLES * interval_s / window_s)))
+
+
+def octave(interval_s: float) -> int:
+    """How often 0.1 s has to be doubled for an interval, roughly: so that jitter of scrapes changes nothing.
+
+    >>> octave(0.1), octave(0.104), octave(0.2), octave(0.6), octave(1.0), octave(15.0)
+    (0, 0, 1, 3, 3, 7)
+    """
+    return round(math.log2(interval_s / _USUAL_INTERVAL_S))
 
 
 def horizon_s(baseline_s: float, window_s: float) -> float:

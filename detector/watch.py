@@ -107,6 +107,7 @@ def judge_for(settings: Settings, interval_s: float) -> Judge:
         freeze_limit_s=max(settings.episode.freeze_limit_s, schedule.LEAST_FREEZE * stride_s),
         paper=settings.profile.paper == "on",
         smoothing=schedule.smoothing(window_s, interval_s),
+        octave=schedule.octave(interval_s),
     )
 
 

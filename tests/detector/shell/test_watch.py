@@ -53,6 +53,13 @@ def test_saved_model_depends_on_how_a_host_is_judged_only() -> None:
     beside = settings(web={"max_connections": 9}, state={"generations": 9}, log={"level": "debug"})
     assert config_hash(judge_for(beside, 0.1)) == hashes[0]
     assert config_hash(judge_for(settings(), 15.0)) != hashes[0]
+    assert config_hash(judge_for(settings(), 0.104)) == hashes[0], "scrapes jitter"
+
+
+def test_what_was_learned_at_one_rate_is_not_used_at_another_though_windows_are_the_same() -> None:
+    often, seldom = judge_for(settings(), 0.1), judge_for(settings(), 0.6)
+    assert (often.window_s, often.stride_s, often.smoothing) == (seldom.window_s, seldom.stride_s, seldom.smoothing)
+    assert config_hash(often) != config_hash(seldom)
 
 
 def test_chosen_source_is_built_with_its_settings() -> None:
