@@ -55,6 +55,18 @@ The fast tier is read every `--sample.interval`, the medium tier every second, t
 `--gpu.interval`, what never changes once. All ticks lie on one grid of the monotonic clock, so they do not drift. A
 tick that comes more than one interval late is left out and counted in `hostpulse_exporter_tick_overruns_total`.
 
+With `--sample.adaptive=600ms` the fast tier is read every 600 ms while the host is calm, and every `--sample.interval`
+while it is not. What counts is the CPUs' idle time, context switches, time that tasks waited (for CPUs, memory, I/O or
+interrupts), major faults and retransmitted segments, each against its own recent past: a host is unsettled once one of
+them has in 600 ms moved from its mean by eight times its usual deviation, and calm again once all have kept below four
+times it for as long as they had not, within 1.2 and 3.6 s. So a change is noticed at most one calm interval after it
+shows. What is usual is forgotten within a minute: what stays becomes usual, and what keeps coming back. The first 12 s
+are spent learning it. These times are multiples of the calm interval.
+
+The detector judges such a host by one row in each calm interval, so that the rate itself is no anomaly. A window of 3 s
+has five of them, which make fewer statistics than thirty ([detection.md](detection.md)). The rows in between are for
+people: in `/api/v1/samples` and recordings. When the longer interval changes, the host is learned anew.
+
 A tick takes from the kernel what is due; what it took is parsed when somebody asks for it, or else every two seconds.
 
 A collector is

@@ -19,6 +19,7 @@ import numpy as np
 from detector import formats
 from detector.buffer import Columns
 from detector.frame import Floats
+from detector.thinning import far_apart
 
 BATCH_ROWS = 1024
 _HEAD_BYTES = 1 << 16
@@ -132,3 +133,13 @@ def in_order(lane: Iterator[tuple[Path, Rows]]) -> Iterator[Rows]:
             raise RecordingError(f"{path}: is damaged: times do not increase near {rows.times_s[0]:.15g}")
         newest_s = rows.times_s[-1]
         yield rows
+
+
+def thinned(lane: Iterator[Rows], interval_s: float, finest_s: float | None) -> Iterator[Rows]:
+    """The rows of a tier that are far enough apart, see ``detector.thinning``."""
+    newest_s = np.nan
+    for rows in lane:
+        kept = far_apart(rows.times_s, interval_s, finest_s, newest_s)
+        if len(kept):
+            newest_s = float(rows.times_s[kept[-1]])
+            yield Rows(rows.columns, rows.times_s[kept], rows.values[kept])

@@ -27,6 +27,7 @@ class Segment(BaseModel):
     schema_hash: str = Field(alias="schema")
     tier: str
     interval_s: float = Field(gt=0, allow_inf_nan=False)
+    finest_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     rows: int = Field(ge=0)
     columns: tuple[str, ...] | None
 
@@ -41,6 +42,11 @@ class Header(BaseModel):
     wall_offset_s: float = Field(allow_inf_nan=False)
     instance: str
     segments: tuple[Segment, ...]
+
+    def pace_of(self, tier: str) -> tuple[float, float | None]:
+        """How far apart the rows of a tier are, and how close they are at times."""
+        newest = [segment for segment in self.segments if segment.tier == tier][-1]
+        return newest.interval_s, newest.finest_s
 
 
 def decode(body: bytes, widths: Mapping[str, int]) -> tuple[Header, list[tuple[Floats, Floats]]]:

@@ -40,7 +40,13 @@ class Engine:
         for slot in self.slots:
             slot.start()
         self._ring = Ring(settings.ring_duration_s, settings.ring_bytes)
-        limits = Limits(settings.interval_s, settings.budget_s, settings.deadline_s, settings.gpu_interval_s)
+        limits = Limits(
+            settings.interval_s,
+            settings.budget_s,
+            settings.deadline_s,
+            settings.gpu_interval_s,
+            settings.calm_interval_s,
+        )
         self.sampler = Sampler(self.slots, self._ring, self.tally, self.clock, limits)
         self._exposition = Exposition({slot.name: slot.kind.families for slot in self.slots})
 

@@ -20,7 +20,7 @@ from exporter.settings import Settings
 from exporter.version import PYTHON, installed
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
-_HOW = ("profile", "granularity", "interval_s", "gpu_interval_s", "disabled")
+_HOW = ("profile", "granularity", "interval_s", "calm_interval_s", "gpu_interval_s", "disabled")
 
 Infos = Mapping[str, list[dict[str, str]]]
 

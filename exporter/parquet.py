@@ -107,8 +107,7 @@ class Folder:
         if file is not None:
             self._save(file)
         names = tuple(str(self._anonymous.series(series)) for series in schema.columns)
-        described = {"tier": schema.tier, "interval_s": schema.interval_s, "columns": names}
-        self._about["schemas"][schema.digest] = described
+        self._about["schemas"][schema.digest] = {**schema.told(), "columns": names}
         self._numbers[schema.tier] += 1
         path = self._directory / recording.file_name(schema.tier, self._numbers[schema.tier])
         file = self._files[schema.tier] = _File(schema, names, path)
@@ -151,8 +150,7 @@ def _metadata(schema: Schema) -> dict[str, str]:
     return {
         recording.VERSION_KEY: str(recording.VERSION),
         "hostpulse.schema": schema.digest,
-        "hostpulse.tier": str(schema.tier),
-        "hostpulse.interval_s": repr(schema.interval_s),
+        **{f"hostpulse.{key}": str(value) for key, value in schema.told().items()},
         "hostpulse.families": json.dumps(told),
     }
 

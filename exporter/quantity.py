@@ -55,6 +55,18 @@ class Duration:
         return value_s
 
 
+class OrNothing:
+    """A duration that may be left out, which is 0."""
+
+    def __init__(self, kind: Duration) -> None:
+        self._kind = kind
+        self.allowed = f"nothing, or {kind.allowed}"
+
+    def parse(self, text: str) -> float:
+        """Seconds."""
+        return self._kind.parse(text) if text else 0.0
+
+
 class Size:
     """Bytes, written as a whole number with or without ``KiB``, ``MiB`` or ``GiB``."""
 

@@ -26,11 +26,20 @@ assert sys.byteorder == "little", "rows are handed out as they lie in memory, an
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """What the columns of a tier's rows are. ``digest`` names it in the samples API; equal means the same object."""
+    """What the columns of a tier's rows are. ``digest`` names it in the samples API; equal means the same object.
+
+    Rows are ``interval_s`` apart, and at times as little as ``finest_s`` where that is not None.
+    """
 
     tier: Tier
     interval_s: float
     columns: tuple[Series, ...]
+    finest_s: float | None = None
+
+    def told(self) -> dict[str, object]:
+        """What a reader has to know of its rows, but for the columns."""
+        finest = {} if self.finest_s is None else {"finest_s": self.finest_s}
+        return {"tier": self.tier, "interval_s": self.interval_s, **finest}
 
     @property
     def width(self) -> int:

@@ -21,6 +21,7 @@ from exporter.ring import Ring, Schema
 from exporter.slot import Reading, Slot
 from exporter.steady import Clock
 from exporter.tally import Pace, Tally
+from exporter.unrest import Unrest
 from exporter.worker import Worker
 
 _MEDIUM_S, _SLOW_S = 1.0, 15.0
@@ -37,12 +38,16 @@ Row = tuple[Schema, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How often is read and how long a read may take: ``budget_s`` in the sampling thread, ``deadline_s`` off it."""
+    """How often is read and how long a read may take: ``budget_s`` in the sampling thread, ``deadline_s`` off it.
+
+    ``calm_interval_s`` is the fast tier's while the host is calm; 0 where it has but one interval.
+    """
 
     interval_s: float = 0.1
     budget_s: float = 0.01
     deadline_s: float = 5.0
     gpu_interval_s: float = 1.0
+    calm_interval_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -52,6 +57,7 @@ class _Track:
     tier: Tier
     every: int
     pace: Pace
+    finest_s: float | None = None
     slots: list[Slot] = field(default_factory=list)
     schema: Schema | None = None
     next_tick: int = 0
@@ -70,6 +76,15 @@ class _Track:
         """Whether there is nothing to read on this host."""
         return all(slot.off for slot in self.slots)
 
+    @property
+    def least_s(self) -> float:
+        """The shortest time between its ticks."""
+        return self.pace.interval_s if self.finest_s is None else self.finest_s
+
+    def pace_by(self, every: int, tick: int) -> None:
+        """Have it read every so many fast ticks after this one."""
+        self.every, self.next_tick = every, (tick // every + 1) * every
+
     def row(self, stamp_s: float, readings: Iterable[Reading]) -> Row:
         """A row of what each of ``slots`` has read."""
         row, layout = [stamp_s], []
@@ -78,7 +93,8 @@ class _Track:
             layout.append(series)
         if self.schema is None or layout != self.layout:
             self.layout = layout
-            self.schema = Schema(self.tier, self.pace.interval_s, tuple(chain.from_iterable(layout)))
+            columns = tuple(chain.from_iterable(layout))
+            self.schema = Schema(self.tier, self.pace.interval_s, columns, self.finest_s)
         return self.schema, row
 
 
@@ -160,8 +176,11 @@ class Sampler:
         self._housekeeping_due = False
         self._static_due = True
         self._stopping = False
+        self._calm_every = max(1, round(limits.calm_interval_s / limits.interval_s))
         self._tracks = {tier: self._track(tier) for tier in Tier}
         self._here = [self._tracks[tier] for tier in _SLOWER]
+        self._fast = self._tracks[Tier.FAST]
+        self._unrest = Unrest(self._fast.pace.interval_s) if self._calm_every > 1 else None
         self._slow, self._gpu = (
             _Lane(self._tracks[tier], Worker(limits.deadline_s, clock.monotonic)) for tier in (Tier.SLOW, Tier.GPU)
         )
@@ -179,6 +198,9 @@ class Sampler:
         every = max(1, round(wished_s / self._limits.interval_s))
         pace = self._tally.paces[tier]
         pace.interval_s = 0.0 if tier is Tier.STATIC else every * self._limits.interval_s
+        if tier is Tier.FAST and self._calm_every > 1:
+            pace.interval_s = round(self._calm_every * self._limits.interval_s, 9)  # 0.6, not 0.6000000000000001
+            return _Track(tier, every, pace, self._limits.interval_s)
         return _Track(tier, every, pace)
 
     def run(self) -> None:
@@ -186,10 +208,17 @@ class Sampler:
         started_s, tick, interval_s = self._clock.monotonic(), 0, self._limits.interval_s
         while self._wait_until(started_s + tick * interval_s):
             late_s = self._clock.monotonic() - (started_s + tick * interval_s)
-            self._tally.paces[Tier.FAST].lateness_s.append(late_s)
+            self._fast.pace.lateness_s.append(late_s)
             tick += int(late_s / interval_s)
             self.tick(tick)
-            tick += 1
+            tick = self._next(tick)
+
+    def _next(self, tick: int) -> int:
+        """The next tick with something to do: any, while something is read beside this thread."""
+        if self._unrest is None or self._static_due or self._slow.batch or self._gpu.batch:
+            return tick + 1
+        tracks = [*self._here, self._slow.track, *[self._gpu.track] * bool(self._gpu.track.slots)]
+        return max(tick + 1, min(track.next_tick for track in tracks))
 
     def stop(self) -> None:
         """Have ``run`` return at its next tick, or within half a second where ticks are far apart."""
@@ -213,13 +242,16 @@ class Sampler:
             for track in due + [track for track, _ in done]:
                 track.pace.ticks += 1
                 track.pace.sampled_at_s = wall_s  # before any read, as a collector publishes it with what it dates
-            takes = [(track, self._take(track, began_s + latest * track.pace.interval_s, wall_s)) for track in due]
+            takes = [(track, self._take(track, began_s + latest * track.least_s, wall_s)) for track in due]
+            if self._unrest is not None and self._fast in due:
+                self._pace(self._unrest, tick, began_s, takes[0][1])
             takes += [
                 (track, [readings.get(slot.name) or slot.gap for slot in track.slots]) for track, readings in done
             ]
-            self._taken.append(_Tick(self._clock.steady(began_s), wall_s, takes))
-            self._housekeeping_due |= len(takes) > 1
-            if len(self._taken) >= self._may_wait:
+            if takes:
+                self._taken.append(_Tick(self._clock.steady(began_s), wall_s, takes))
+            self._housekeeping_due |= any(track is not self._fast for track, _ in takes)
+            if len(self._taken) * self._fast.every >= self._may_wait:
                 self._flush()
             if self._static_due or tick >= self._slow.track.next_tick:
                 statics = [self._tracks[Tier.STATIC]] if self._static_due else []
@@ -228,6 +260,11 @@ class Sampler:
                 self._gpu.begin(tick, wall_s, ())
                 if self._gpu.track.idle:  # look again for a driver only as often as the slow tier
                     self._gpu.track.next_tick = max(self._gpu.track.next_tick, self._slow.track.next_tick)
+
+    def _pace(self, unrest: Unrest, tick: int, now_s: float, taken: Sequence[Any]) -> None:
+        """Settle when the fast tier is next read, by what was just taken for it."""
+        seen = {slot.name: slot.glance(part) for slot, part in zip(self._fast.slots, taken, strict=True)}
+        self._fast.pace_by(1 if unrest.unsettled(now_s, seen) else self._calm_every, tick)
 
     def _take(self, track: _Track, latest_s: float, wall_s: float) -> list[Any]:
         """What each collector of a tier takes, gaps for those that are later than they may be."""
@@ -311,6 +348,6 @@ class Sampler:
         while not self.resting:
             self._clock.wait(0.005)
         second = self._tracks[Tier.MEDIUM].every
-        self._tracks[Tier.FAST].next_tick = second  # those in between are left out on purpose
+        self._fast.next_tick = second  # those in between are left out on purpose
         self._gpu.track.next_tick = second + 1  # what was read of it is enough
         self.tick(second, inf)

@@ -49,8 +49,7 @@ def _described(segment: Segment, known: Collection[str]) -> dict[str, object]:
     schema = segment.schema
     return {
         "schema": schema.digest,
-        "tier": schema.tier,
-        "interval_s": schema.interval_s,
+        **schema.told(),
         "rows": segment.rows,
         "columns": None if schema.digest in known else schema.names,
     }

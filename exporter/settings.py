@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from catalog.duration import format_duration
 from catalog.family import Profile
 from catalog.logform import FORMS
 from exporter.folding import Granularity
-from exporter.quantity import Address, Choice, Duration, Kind, Names, Path, Size, Whole
+from exporter.quantity import Address, Choice, Duration, Kind, Names, OrNothing, Path, Size, Whole
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_EXPORTER_"
 
@@ -49,6 +50,13 @@ class Settings:
         "100ms",
         Duration(0.01, 60.0),
         "How often the fast tier is read. The medium tier follows every 1s, the slow tier every 15s.",
+    )
+    calm_interval_s: float = _setting(
+        "sample.adaptive",
+        "",
+        OrNothing(Duration(0.02, 1.0)),
+        "While the host is calm, how often the fast tier is read instead of every --sample.interval; "
+        "rounded to a multiple of that, at least twice as long. Nothing: always every --sample.interval.",
     )
     budget_s: float = _setting(
         "sample.budget",
@@ -157,7 +165,13 @@ def from_arguments(arguments: argparse.Namespace, environment: Mapping[str, str]
             values[entry.name] = _parse(kind, f"--{flag}", given)
         elif variable in environment:
             values[entry.name] = _parse(kind, variable, [environment[variable]])
-    return Settings(**values)
+    settings = Settings(**values)
+    if 0.0 < settings.calm_interval_s < 2 * settings.interval_s:
+        raise SettingsError(
+            f"--sample.adaptive: {format_duration(settings.calm_interval_s)} is not allowed; allowed: at least twice "
+            f"--sample.interval, {format_duration(2 * settings.interval_s)}"
+        )
+    return settings
 
 
 def _parse(kind: Kind[Any], origin: str, given: Sequence[str]) -> Any:

@@ -54,6 +54,7 @@ class Slot:
         self._collector: Collector | None = None
         self._take: Callable[[], Any] | None = None  # of one that works and reads in two parts
         self._parse_part: Callable[[Any], Sequence[float]] | None = None
+        self._glance = kind.glance if issubclass(kind, PartedCollector) else None
         self.take_s = 0.0
         self._takes = self._parses = 0
         self._parsed: tuple[Any, Sequence[float]] = (None, ())
@@ -126,6 +127,15 @@ class Slot:
             return Reading(self.series, self._fail(error, perf_counter()))
         finally:
             self.health.cpu_s += (thread_time() - started_cpu_s) * self._cpu_every
+
+    def glance(self, taken: Any) -> Sequence[float]:
+        """What of ``taken`` shows early that the host is unsettled; nothing where that is not of a known format."""
+        if self._glance is None or type(taken) is Reading:
+            return ()
+        try:
+            return self._glance(taken)
+        except Exception:  # noqa: BLE001 - the bulkhead; parsing will tell what is wrong
+            return ()
 
     def late(self) -> Reading:
         """The reading of a tick that came to it too late: its values would not be of the tick's time."""

@@ -20,14 +20,21 @@ TICKS = {Tier.FAST: 1, Tier.MEDIUM: 10, Tier.SLOW: 150, Tier.GPU: 10}  # of a te
 ABOUT = {"format": recording.FORMAT, "version": recording.VERSION}
 
 
-def segments_of(frame: Frame) -> list[Segment]:
-    """What the ring of an exporter would hold of a host that is sampled at 10 Hz; slower tiers miss ticks."""
+def segments_of(frame: Frame, calm_interval_s: float = 0.0) -> list[Segment]:
+    """What the ring of an exporter would hold of a host that is sampled at 10 Hz; slower tiers miss ticks.
+
+    ``calm_interval_s`` is what the exporter was told, if anything; the rows are those of the frame all the same.
+    """
     segments = []
     for tier, every in TICKS.items():
         chosen = [place for place, series in enumerate(frame.columns) if FAMILIES[series.name].tier is tier]
         if chosen:
             table = np.column_stack([frame.times_s, frame.values[:, chosen]])[::every]
-            schema = Schema(tier, every / 10, tuple(frame.columns[place] for place in chosen))
+            columns = tuple(frame.columns[place] for place in chosen)
+            if tier is Tier.FAST and calm_interval_s:
+                schema = Schema(tier, calm_interval_s, columns, every / 10)
+            else:
+                schema = Schema(tier, every / 10, columns)
             segments.append(Segment(schema, (array("d", table.tobytes()),)))
     return segments
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from catalog.series import parse_series
-from detector.recording import Format, Recording, RecordingError, Rows, in_order, span_s
+from detector.recording import Format, Recording, RecordingError, Rows, in_order, span_s, thinned
 from detector.samples import MAGIC, SamplesError, decode
 
 
@@ -47,5 +47,8 @@ def _answer(path: Path) -> Recording:
         header.instance,
         min(segment.interval_s for segment in header.segments),
         span_s(path, ends_s),
-        {tier: in_order((path, part) for part in parts) for tier, parts in lanes.items()},
+        {
+            tier: thinned(in_order((path, part) for part in parts), *header.pace_of(tier))
+            for tier, parts in lanes.items()
+        },
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from catalog import recording
 from catalog.series import parse_series
 from detector.buffer import Columns
 from detector.frame import Floats
-from detector.recording import BATCH_ROWS, Format, Recording, RecordingError, Rows, in_order, span_s
+from detector.recording import BATCH_ROWS, Format, Recording, RecordingError, Rows, in_order, span_s, thinned
 
 
 class Folder(Format):
@@ -41,43 +41,47 @@ class Folder(Format):
 
 
 def _folder(directory: Path) -> Recording:
-    about = _about(directory)
+    paces = _paces(directory)
     files: dict[str, list[Path]] = {}
     for path in sorted(directory.glob(f"*{recording.SUFFIX}")):
         files.setdefault(recording.tier_of(path.name), []).append(path)
     if not files:
         raise RecordingError(f"{directory}: holds no samples: no file ends in {recording.SUFFIX}")
-    intervals_s = [float(schema["interval_s"]) for schema in about["schemas"].values()]
-    if not intervals_s:
+    if not files.keys() <= paces.keys():
         raise RecordingError(f"{directory / recording.ABOUT}: is damaged: says nothing of the columns of the files")
     ends_s = [(_Parquet(paths[0]).span_s[0], _Parquet(paths[-1]).span_s[1]) for paths in files.values()]
     known: dict[tuple[str, ...], Columns] = {}
     return Recording(
         directory.resolve().name,
-        min(intervals_s),
+        min(interval_s for interval_s, _ in paces.values()),
         span_s(directory, ends_s),
-        {tier: in_order(_read(paths, known)) for tier, paths in files.items()},
+        {tier: thinned(in_order(_read(paths, known)), *paces[tier]) for tier, paths in files.items()},
     )
 
 
-def _about(directory: Path) -> dict[str, Any]:
-    """What is said of a whole recording."""
+def _paces(directory: Path) -> dict[str, tuple[float, float | None]]:
+    """How far apart the rows of each tier are, and how close they are at times, as is said of the whole recording."""
     path = directory / recording.ABOUT
     try:
         about = json.loads(path.read_bytes())
         if about["format"] != recording.FORMAT:
             raise RecordingError(f"{path}: is of {about['format']!r}, not of a {recording.FORMAT!r}")
         _check_version(path, about["version"])
-        if not all(0 < float(schema["interval_s"]) < math.inf for schema in about["schemas"].values()):
-            raise ValueError("an interval is not a positive number of seconds")
+        return {schema["tier"]: _pace(schema) for schema in about["schemas"].values()}
     except FileNotFoundError:
         raise RecordingError(f"{directory}: is no recording, as there is no {recording.ABOUT} in it") from None
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}") from None
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise RecordingError(f"{path}: is damaged: {type(error).__name__}: {error}") from None
-    found: dict[str, Any] = about
-    return found
+
+
+def _pace(schema: Mapping[str, Any]) -> tuple[float, float | None]:
+    interval_s, finest = float(schema["interval_s"]), schema.get("finest_s")
+    finest_s = None if finest is None else float(finest)
+    if not 0 < interval_s < math.inf or not (finest_s is None or 0 < finest_s <= interval_s):
+        raise ValueError("an interval is not a positive number of seconds")
+    return interval_s, finest_s
 
 
 def _check_version(path: Path, version: object) -> None:

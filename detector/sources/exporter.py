@@ -21,6 +21,7 @@ from detector.frame import Floats, Frame
 from detector.samples import Header, SamplesError, decode
 from detector.section import Duration, Section, Texts, Url, check_url
 from detector.source import KEPT_S, Host, Origin, Source, SourceError
+from detector.thinning import far_apart
 
 _TARGET = re.compile(r"(?:(?P<instance>[^=/@\s]*)(?:@(?P<peer>[^=/@\s]+))?=)?(?P<url>\S+)")
 _LARGEST_BYTES = 256 << 20
@@ -99,6 +100,14 @@ class _Target:
         """Of the fastest tier; NaN before the first answer."""
         return min(self.intervals_s.values(), default=math.nan)
 
+    def complete_s(self) -> float:
+        """Up to when nothing will come of the fastest tier any more: its next row that counts is an interval away."""
+        if not self.intervals_s:
+            return math.nan
+        fastest = min(self.intervals_s, key=self.intervals_s.__getitem__)
+        fastest_s = self.buffer.newest_s(fastest) + _COMPLETE * self.intervals_s[fastest]
+        return max(fastest_s, self.buffer.newest_s())
+
     def start_over(self, boot: str) -> None:
         """Forget the samples of a process that is gone; schemas are hashes of contents and stay good."""
         self.buffer = Buffer(self.keep_s)
@@ -136,7 +145,7 @@ class ExporterSource(Source):
         """See ``Source``; polls the exporter."""
         target = self._targets[host]
         self._poll(target)
-        return target.buffer.newest_s() + _COMPLETE * target.interval_s()
+        return target.complete_s()
 
     def oldest_s(self, host: Host) -> float:
         """See ``Source``."""
@@ -187,7 +196,8 @@ class ExporterSource(Source):
         target.boot = header.boot
         for segment, (times_s, values) in zip(header.segments, body, strict=True):
             target.intervals_s[segment.tier] = segment.interval_s
-            target.buffer.add(segment.tier, target.columns[segment.schema_hash], times_s, values)
+            kept = far_apart(times_s, segment.interval_s, segment.finest_s, target.buffer.newest_s(segment.tier))
+            target.buffer.add(segment.tier, target.columns[segment.schema_hash], times_s[kept], values[kept])
         for old in list(target.columns)[:-_SCHEMAS_KEPT]:
             del target.columns[old]
 

@@ -73,6 +73,13 @@ class NetstatCollector(PartedCollector):
         """Both files."""
         return self._files.take()
 
+    @staticmethod
+    def glance(taken: list[bytes]) -> tuple[float]:
+        """Segments of TCP that were sent again."""
+        snmp = taken[0]
+        heads, values = snmp[snmp.index(b"\nTcp:") + 1 :].split(b"\n", 2)[:2]
+        return (float(values.split()[heads.split().index(b"RetransSegs")]),)
+
     def parse(self, taken: list[bytes]) -> list[float]:
         """Counts as they stood then."""
         values = self._files.parse(taken)

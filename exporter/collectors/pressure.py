@@ -17,6 +17,7 @@ _DIRECTORY = "/proc/pressure"
 # host is a constant zero, as a host whose every task waits for a CPU runs one of them.
 _RESOURCES = {"cpu": (True, False), "io": (True, True), "memory": (True, True), "irq": (False, True)}
 _MICROSECONDS = 1e6
+_TOTAL = b"total="
 
 
 def totals(data: bytes, path: str) -> dict[bytes, float]:
@@ -28,7 +29,7 @@ def totals(data: bytes, path: str) -> dict[bytes, float]:
     found = {}
     for line in filled(data, path).splitlines():
         kind, _, rest = line.partition(b" ")
-        _, key, total = rest.rpartition(b"total=")
+        _, key, total = rest.rpartition(_TOTAL)
         if not key:
             raise ValueError(f"{path}: has a line without a total")
         (microseconds,) = numbers((total,), path)
@@ -82,6 +83,11 @@ class PressureCollector(PartedCollector):
     def take(self) -> list[bytes]:
         """The file of each resource."""
         return [file.read() for file, _ in self._files]
+
+    @staticmethod
+    def glance(taken: list[bytes]) -> list[float]:
+        """The first line of each file: of what some tasks wait for."""
+        return [float(data[data.index(_TOTAL) + len(_TOTAL) : data.index(b"\n")]) for data in taken]
 
     def parse(self, taken: list[bytes]) -> list[float]:
         """Seconds lost so far."""

@@ -44,6 +44,12 @@ class StatCollector(FileCollector):
         self._layout: object = None
         super().__init__(context)
 
+    @staticmethod
+    def glance(data: bytes) -> tuple[float, float]:
+        """Idle time of all CPUs, and context switches."""
+        counts_at = data.index(b"\nctxt ") + 6
+        return float(data[: data.index(b"\n")].split()[4]), float(data[counts_at : data.index(b"\n", counts_at)])
+
     def parse(self, data: bytes) -> list[float]:
         """Seconds of each mode and CPU, and counts."""
         # The line of interrupts has a word for each of hundreds of vectors: it is the one line not taken apart.

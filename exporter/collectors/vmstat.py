@@ -12,6 +12,7 @@ from exporter.collector import Context, FileCollector, families_of
 from exporter.parsing import KeyedWords
 
 _BYTES_PER_KIB = 1024.0
+_MAJOR_FAULTS = b"\npgmajfault "
 _FIELDS = {
     b"nr_dirtied": memory.DIRTIED_PAGES(),
     b"nr_written": memory.WRITTEN_PAGES(),
@@ -88,6 +89,12 @@ class VmstatCollector(FileCollector):
         }
         self._words = KeyedWords(context.wanted(_FIELDS), self.path, factors)
         super().__init__(context)
+
+    @staticmethod
+    def glance(data: bytes) -> tuple[float]:
+        """Faults that had to wait for a disk."""
+        at = data.index(_MAJOR_FAULTS) + len(_MAJOR_FAULTS)
+        return (float(data[at : data.index(b"\n", at)]),)
 
     def parse(self, data: bytes) -> list[float]:
         """Counts, and bytes for what the kernel counts in KiB or pages."""

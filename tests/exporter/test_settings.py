@@ -32,6 +32,8 @@ def test_flag_beats_environment_and_environment_beats_default() -> None:
     [
         ("profile", "standard", "profile", Profile.STANDARD),
         ("sample.interval", "250ms", "interval_s", 0.25),
+        ("sample.adaptive", "600ms", "calm_interval_s", 0.6),
+        ("sample.adaptive", "", "calm_interval_s", 0.0),
         ("sample.budget", "1.5ms", "budget_s", 0.0015),
         ("sample.deadline", "1m", "deadline_s", 60.0),
         ("gpu.interval", "100ms", "gpu_interval_s", 0.1),
@@ -63,6 +65,8 @@ def test_value_is_parsed_from_flag_and_environment_alike(flag: str, value: str, 
         ("sample.interval", "100"),
         ("sample.interval", "1ms"),
         ("sample.interval", "-1s"),
+        ("sample.adaptive", "2s"),
+        ("sample.adaptive", "on"),
         ("sample.budget", "10s"),
         ("ring.size", "1KiB"),
         ("ring.size", "lots"),
@@ -82,6 +86,12 @@ def test_wrong_value_names_flag_value_and_what_is_allowed(flag: str, value: str)
     assert all(part in str(caught.value) for part in (f"--{flag}", repr(value), kind.allowed))
     with pytest.raises(SettingsError, match=environment_name(flag)):
         _settings(**{environment_name(flag): value})
+
+
+def test_calm_interval_is_at_least_twice_the_other_one() -> None:
+    assert _settings("--sample.adaptive=200ms").calm_interval_s == 0.2
+    with pytest.raises(SettingsError, match=r"--sample.adaptive: 150ms is not allowed.*twice --sample.interval, 200ms"):
+        _settings("--sample.adaptive=150ms")
 
 
 def test_repeated_flag_of_names_adds_up_and_of_others_the_last_counts() -> None:

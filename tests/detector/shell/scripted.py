@@ -88,6 +88,7 @@ class Tier:
     interval_s: float
     columns: tuple[str, ...]
     rows: list[tuple[float, ...]] = field(default_factory=list)
+    finest_s: float | None = None
 
     @property
     def digest(self) -> str:
@@ -106,6 +107,7 @@ def encode(
             "schema": tier.digest,
             "tier": tier.name,
             "interval_s": tier.interval_s,
+            **({} if tier.finest_s is None else {"finest_s": tier.finest_s}),
             "rows": len(rows),
             "columns": None if tier.digest in known else tier.columns,
         }

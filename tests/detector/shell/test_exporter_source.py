@@ -108,6 +108,26 @@ def test_device_that_comes_gives_a_column_that_was_missing_before(exporter: Scri
     assert frame.values[:, names.index('hostpulse_b{cpu="0"}')].tolist() == [*range(1, 36)]
 
 
+def test_host_that_is_read_more_often_at_times_is_judged_as_if_it_never_were(exporter: ScriptedExporter) -> None:
+    fast, medium = exporter.tiers
+    fast.interval_s, fast.finest_s, late_s = 0.6, 0.1, 0.02
+    fast.rows = [(tick / 10, tick, tick) for tick in (6, 12, 13, 14, 15)]
+    medium.rows = ticks(1.0, 1, 1, 1)
+    source, host = source_of(exporter)
+    assert source.newest_s(host) == pytest.approx(1.2 + 0.54), "the next that counts is an interval after the last"
+    assert source.interval_s(host) == 0.6
+    fast.rows += [(tick / 10 + late_s, tick, tick) for tick in range(16, 25)]
+    medium.rows += ticks(1.0, 2, 2, 1)
+    assert source.newest_s(host) == pytest.approx(2.42 + 0.54)
+    fast.rows += [(3.0, 30, 30), (3.6, 36, 36)]
+    medium.rows += [(3.0, 3.0), (4.2, 4.2)]
+    assert source.newest_s(host) == pytest.approx(4.2), "what lies before it is known, the next that counts comes later"
+    frame = source.read(host, 0.0, 9.0)
+    counted = frame.values[~np.isnan(frame.values[:, 0]), 0]
+    assert counted.tolist() == [6, 12, 18, 24, 30, 36]
+    assert frame.times_s == pytest.approx([0.6, 1.0, 1.2, 1.82, 2.0, 2.42, 3.0, 3.6, 4.2])
+
+
 def test_time_is_the_exporters_own(exporter: ScriptedExporter) -> None:
     exporter.now_s = 5_000.0
     source, host = source_of(exporter)

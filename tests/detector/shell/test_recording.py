@@ -66,6 +66,25 @@ def test_recording_gives_the_frames_that_the_samples_api_gives(ring: list[Segmen
                 assert_same(live, feed.frame(end_s - 1.5, end_s))
 
 
+def test_what_was_read_more_often_at_times_is_as_far_apart_from_all_sources(tmp_path: Path) -> None:
+    frame = synthetic_frame(60.0)
+    ticks = np.arange(len(frame.times_s))
+    chosen = (ticks % 6 == 0) | ((ticks > 200) & (ticks < 333)) | (ticks % 10 == 0)
+    ring = segments_of(Frame(frame.instance, frame.times_s[chosen], frame.values[chosen], frame.columns), 0.6)
+    answer = as_answer(ring, tmp_path / "answer")
+    with Scripted(lambda path, parameters: (200, answer.read_bytes())) as server:
+        source = ExporterSource(ExporterSettings(targets=(server.url,)), 600.0, SteppedClock())
+        (host,) = source.hosts()
+        source.newest_s(host)
+        live = source.read(host, START_S, START_S + 60.0)
+    fast = ~np.isnan(live.values[:, live.columns.index(cpu.SECONDS(0, "user"))])
+    assert np.diff(live.times_s[fast]).min() > 0.54
+    for path in (answer, as_folder([ring], tmp_path / "folder")):
+        recording = open_recording(path)
+        assert recording.interval_s == 0.6
+        assert_same(live, Feed(recording).frame(START_S, START_S + 60.0))
+
+
 def test_recording_in_many_files_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = segments_of(synthetic_frame(60.0))
     parts = [segments_of(part) for part in _cut(synthetic_frame(60.0), 100)]
