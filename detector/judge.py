@@ -41,12 +41,15 @@ class Judge:
     smoothing: int = 1
     octave: int = 0  # of the samples' interval: what is steady over many of them is less so over few
     paper: bool = False
+    window_bounds_s: tuple[float, float] | None = field(default=None, repr=False)  # None: a window is as long as it is
     maintained: bool = field(default=False, repr=False)  # somebody works on the host: nothing votes, nothing is learned
 
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"
         assert 1 <= self.votes <= self.of, "votes lie between 1 and the number of windows that vote"
         assert self.of < self.lasting_votes <= self.lasting_of, "what lasts takes longer than what is sudden"
+        shortest_s, longest_s = self.window_bounds_s or (self.window_s, self.window_s)
+        assert shortest_s <= self.window_s <= longest_s, "a window that follows its host keeps within its bounds"
         assert self.least_rows <= MOST_ROWS, f"{self.window_s} s every {self.stride_s} s overlap too much"
         assert 0 < self.page_per_day <= self.warning_per_day, "a page is rarer than a warning"
 

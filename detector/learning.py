@@ -11,10 +11,11 @@ from detector.company import among
 from detector.episode import Episode
 from detector.frame import Floats
 from detector.judge import Judge
-from detector.model import FUSED, LASTING, fit_model
+from detector.model import FUSED, LASTING, Model, fit_model
 from detector.paper import fit_paper
 from detector.peers import PeerState, fit_peers
 from detector.state import NO_LEVELS, HostState, Levels, Scored
+from detector.timescale import time_scale_s, window_for
 from detector.training import FULL_ROWS, Float32s, align
 
 MOST_MAXIMA = 10_080  # a week of minutes
@@ -56,6 +57,12 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     if judge_by.lasting is not None:
         past[LASTING] = (judge_by.lasting.shared(rules), lasting_maxima)
     model = fit_model(ends_s, x, state.features, judge_by.window_s, past, per_day, judge_by.smoothing)
+    if judge_by.window_bounds_s is not None:
+        wanted_s = judge_by.window_bounds_s[0]  # of a host with peers, who are compared in windows of one length
+        if not state.peers.group:
+            wanted_s = window_wanted_s(model, ends_s, x, judge_by)
+        newest = state.wanted_s if np.isnan(wanted_s) else (*state.wanted_s, wanted_s)[-2:]
+        state = replace(state, window_s=judge_by.window_s, wanted_s=newest)
     state = replace(
         state,
         model=model,
@@ -76,6 +83,15 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     if state.rebaselining:
         state = replace(state, rebaselining=False, episode=Episode(), scores=(), pending=())
     return state
+
+
+def window_wanted_s(model: Model, ends_s: Floats, x: Floats, judge_by: Judge) -> float:
+    """How long windows ought to be by those that a model was fitted on, ends float64[N] and features [N, F]; NaN where
+    they do not tell."""
+    assert judge_by.window_bounds_s is not None, "only asked where windows are adaptive"
+    means = [column for column, feature in enumerate(model.features) if feature.statistic == "mean"]
+    scale_s = time_scale_s(ends_s, model.parts.scaler.deviations(x)[:, means], judge_by.window_s)
+    return window_for(scale_s, judge_by.window_bounds_s, judge_by.stride_s)
 
 
 def _fit_peers(state: HostState, judge_by: Judge, rules: int) -> PeerState:

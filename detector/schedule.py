@@ -9,6 +9,7 @@ _HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multipl
 
 _USUAL_INTERVAL_S = 0.1
 LEAST_SAMPLES = 3
+MOST_OVERLAP = 100  # windows that share a sample
 ENOUGH_SAMPLES, MOST_SMOOTHING, BURST_S = 30, 10, 1.0
 LEAST_MERGE, LEAST_FREEZE = 5, 300  # strides that episodes are apart, and that one lasts before it is taken for normal
 LONGEST_HORIZON_S = 3600.0
@@ -41,6 +42,15 @@ def widened(window_s: float, stride_s: float, interval_s: float) -> tuple[float,
     # Scrapes jitter by milliseconds; what counts is the configured interval.
     interval_s = round(interval_s, 1)
     return max(window_s, LEAST_SAMPLES * interval_s), max(stride_s, interval_s)
+
+
+def longest_s(window_s: float, stride_s: float, times: float) -> float:
+    """How long a window may become that can be so many times as long, while not too many overlap.
+
+    >>> longest_s(3.0, 1.0, 4.0), longest_s(3.0, 0.1, 4.0), longest_s(3.0, 1.0, 1.0)
+    (12.0, 10.0, 3.0)
+    """
+    return max(window_s, min(window_s * times, MOST_OVERLAP * stride_s))
 
 
 def smoothing(window_s: float, interval_s: float) -> int:

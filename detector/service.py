@@ -44,7 +44,9 @@ class StartError(Exception):
 
 def build_source(settings: Settings, clock: Clock) -> Source:
     """The source that the settings choose."""
-    judge = Judge(window_s=settings.window.duration_s, stride_s=settings.window.stride_s)
+    window = settings.window
+    longest_s = schedule.longest_s(window.duration_s, window.stride_s, window.adaptive_limit)
+    judge = Judge(window_s=longest_s, stride_s=window.stride_s)
     baseline_s, history_s = settings.baseline.duration_s, settings.baseline.history_s
     reach_s = max(schedule.horizon_s(baseline_s, judge.window_s), schedule.history_reach_s(history_s))
     horizon_s = reach_s + judge.lookback_s

@@ -14,13 +14,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from catalog.duration import format_duration
-from detector import sink, source
+from detector import schedule, sink, source
 from detector.access import AccessSettings
 from detector.section import Duration, OptionalUrl, Secret, Section, key_of
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_DETECTOR_"
 AUTOMATIC = "auto"
-MOST_OVERLAP = 100  # windows that share a sample
 _DEFAULT_SOURCE = "exporter"
 
 
@@ -47,12 +46,21 @@ class Window(Section):
         description="Time between the ends of windows. Widened to one sample where a host is sampled more rarely.",
     )
 
+    adaptive_limit: float = Field(
+        default=1.0,
+        ge=1,
+        le=10,
+        description="Up to how many times as long a window may become where a host changes slowly: as long as it takes "
+        "to change. One that would not be at least twice or at most half as long is kept. 1: windows never change.",
+    )
+
     @model_validator(mode="after")
     def _no_gaps(self) -> Self:
         if self.stride_s > self.duration_s:
             raise ValueError("stride must not be longer than duration: samples between windows would not be judged")
-        if self.duration_s > MOST_OVERLAP * self.stride_s:
-            raise ValueError(f"duration must not be longer than {MOST_OVERLAP} strides: windows would hardly differ")
+        if self.duration_s > schedule.MOST_OVERLAP * self.stride_s:
+            most = f"{schedule.MOST_OVERLAP} strides"
+            raise ValueError(f"duration must not be longer than {most}: windows would hardly differ")
         return self
 
 

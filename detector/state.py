@@ -21,6 +21,7 @@ from detector.episode import Episode
 from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Normaliser
+from detector.judge import Judge
 from detector.model import Model, Parts, judge, rate
 from detector.paper import PaperModel
 from detector.peers import PeerState
@@ -28,6 +29,7 @@ from detector.peers import from_arrays as peers_from_arrays
 from detector.peers import to_arrays as peers_to_arrays
 from detector.pruning import Groups
 from detector.scaling import Scaler
+from detector.timescale import followed
 from detector.training import Block, Float32s, Training
 
 SCHEMA_VERSION = 3
@@ -66,7 +68,9 @@ class HostState:
     the newest windows of the episode that is open or just over, and ``worst`` its largest alarm statistics; ``closed``
     are the last day's episodes, when they ended and what was blamed, and a model is ``outdated`` once they are learned;
     ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past minutes; windows that end in
-    ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count."""
+    ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count. ``window_s`` is how long
+    the windows are that it was learned from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for,
+    where windows are adaptive."""
 
     instance: str
     features: tuple[Feature, ...] = ()
@@ -77,6 +81,8 @@ class HostState:
     closed: tuple[tuple[float, str], ...] = ()
     outdated: bool = False
     model: Model | None = None
+    window_s: float = NEVER
+    wanted_s: tuple[float, ...] = ()
     normalised: tuple[tuple[float, Floats], ...] = ()
     scores: tuple[Scored, ...] = ()
     sizes: tuple[tuple[float, Float32s], ...] = ()
@@ -106,6 +112,20 @@ class HostState:
         """A host never seen before."""
         return cls(instance)
 
+    def next_window_s(self, judge_by: Judge) -> float:
+        """How long its windows ought to be."""
+        return judge_by.window_s if judge_by.window_bounds_s is None else followed(judge_by.window_s, self.wanted_s)
+
+    def in_windows_of(self, window_s: float) -> HostState:
+        """The host before it is learned anew in other windows, which counts as a new baseline."""
+        return HostState(
+            self.instance,
+            window_s=window_s,
+            rebaselines=self.rebaselines + 1,
+            episodes=self.episodes,
+            pages=self.pages,
+        )
+
     def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         """A header that fits JSON and plain arrays; what only the next seconds need is left out."""
         header: dict[str, Any] = {
@@ -120,6 +140,8 @@ class HostState:
             "pages": self.pages,
             "fits": self.fits,
             "fitted_s": self.fitted_s,
+            "window_s": self.window_s,
+            "wanted_s": list(self.wanted_s),
             "blocks": [list(block.names) for block in self.training.blocks],
             "model": None,
             "peers": None,
@@ -164,6 +186,8 @@ class HostState:
             pages=header["pages"],
             fits=header["fits"],
             fitted_s=header["fitted_s"],
+            window_s=header.get("window_s", NEVER),  # there is none in states of before windows were adaptive
+            wanted_s=tuple(header.get("wanted_s", ())),
         )
 
 

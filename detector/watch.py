@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from catalog.duration import format_duration
 from catalog.series import Series
@@ -94,9 +94,15 @@ class Watch:
         return self.next_number * self.judge.stride_s
 
 
-def judge_for(settings: Settings, interval_s: float) -> Judge:
-    """How a host that is sampled every ``interval_s`` is judged."""
-    window_s, stride_s = schedule.widened(settings.window.duration_s, settings.window.stride_s, interval_s)
+def judge_for(settings: Settings, interval_s: float, window_s: float = math.nan) -> Judge:
+    """How a host that is sampled every ``interval_s`` is judged, which came to windows of ``window_s`` before, if any.
+
+    Those count only where windows are adaptive, and within their bounds.
+    """
+    shortest_s, stride_s = schedule.widened(settings.window.duration_s, settings.window.stride_s, interval_s)
+    longest_s = schedule.longest_s(shortest_s, stride_s, settings.window.adaptive_limit)
+    bounds_s = (shortest_s, longest_s) if longest_s > shortest_s else None
+    window_s = shortest_s if math.isnan(window_s) else min(max(window_s, shortest_s), longest_s)
     return Judge(
         window_s=window_s,
         stride_s=stride_s,
@@ -106,13 +112,17 @@ def judge_for(settings: Settings, interval_s: float) -> Judge:
         merge_s=max(settings.episode.merge_s, schedule.LEAST_MERGE * stride_s),
         freeze_limit_s=max(settings.episode.freeze_limit_s, schedule.LEAST_FREEZE * stride_s),
         paper=settings.profile.paper == "on",
+        window_bounds_s=bounds_s,
         smoothing=schedule.smoothing(window_s, interval_s),
         octave=schedule.octave(interval_s),
     )
 
 
 def config_hash(judge: Judge) -> str:
-    """Names what a learned state depends on."""
+    """Names what a learned state depends on; which window the host came to is in the state itself."""
+    if judge.window_bounds_s is not None:
+        judge = replace(judge, window_s=judge.window_bounds_s[0], smoothing=1)
+        return hashlib.blake2s(repr((judge, judge.window_bounds_s)).encode(), digest_size=8).hexdigest()
     return hashlib.blake2s(repr(judge).encode(), digest_size=8).hexdigest()
 
 
@@ -156,8 +166,10 @@ def read(watch: Watch, source: Source, store: Store | None, settings: Settings) 
 def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: Settings) -> None:
     """Settle how the host is judged and what is known of it, at first and when its interval changes."""
     if watch.judge is not None and abs(interval_s / watch.interval_s - 1) < _SAME_INTERVAL:
+        _follow(watch, watch.judge, settings)
         return
-    before, watch.judge, watch.interval_s = watch.judge, judge_for(settings, interval_s), interval_s
+    window_s = watch.state.window_s
+    before, watch.judge, watch.interval_s = watch.judge, judge_for(settings, interval_s, window_s), interval_s
     if watch.judge == before:
         return
     host, judge = watch.host, watch.judge
@@ -172,6 +184,20 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
         _LOG.info("%s goes on with its saved model", host.instance)
         watch.state = saved.state
         watch.next_number = round(saved.end_s / judge.stride_s) + 1
+    watch.judge = judge_for(settings, interval_s, watch.state.window_s)
+
+
+def _follow(watch: Watch, judge: Judge, settings: Settings) -> None:
+    """Go over to windows of the length that the host's fits ask for; what is usual in those is learned anew."""
+    window_s = watch.state.next_window_s(judge)
+    if window_s == judge.window_s or watch.state.episode.open:
+        return
+    _LOG.info(
+        "%s changes within some %g s: its windows were %g s long and are now %g s, a new one every %g s",
+        *(watch.host.instance, watch.state.wanted_s[-1], judge.window_s, window_s, judge.stride_s),
+    )
+    watch.judge = judge_for(settings, watch.interval_s, window_s)
+    watch.state, watch.fit, watch.next_number = watch.state.in_windows_of(window_s), None, 0
 
 
 def _start(watch: Watch, oldest_s: float, complete_s: float, history_s: float) -> None:
@@ -186,7 +212,7 @@ def _start(watch: Watch, oldest_s: float, complete_s: float, history_s: float) -
         _LOG.warning(
             "%s: its time went back by %.0f s, it is learned anew", watch.host.instance, watch.next_end_s - complete_s
         )
-        watch.state, watch.fit = HostState.new(watch.host.instance), None
+        watch.state, watch.fit = replace(HostState.new(watch.host.instance), window_s=judge.window_s), None
     begin_s = complete_s - schedule.horizon_s(judge.baseline_s, judge.window_s)
     cold = watch.state.model is None
     too_short = cold and oldest_s > complete_s - judge.baseline_s

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from detector.calibration import MARGIN
-from detector.learning import USUAL_FROM
+from detector.learning import USUAL_FROM, fit, window_wanted_s
+from detector.peers import PeerState
 from tests.detector.synthetic import START_S, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE, Watched, watch
 
@@ -38,6 +39,24 @@ def _again(learned: Watched, times: int, subsystems: tuple[str, ...] = ("memory"
 def _learned_in(watched: Watched, start_s: float, end_s: float) -> int:
     ends_s = watched.state.training.table()[0] - START_S
     return int(((ends_s > start_s) & (ends_s <= end_s)).sum())
+
+
+def test_fit_notes_which_windows_a_host_asks_for_where_they_are_adaptive(learned: Watched) -> None:
+    judge_by = replace(JUDGE, window_bounds_s=(3.0, 12.0))
+    once = fit(learned.state, judge_by)
+    assert once.model is not None
+    ends_s, x, _ = learned.state.training.table()
+    (wanted_s,) = once.wanted_s
+    assert wanted_s == window_wanted_s(once.model, ends_s, x, judge_by)
+    assert 3.0 <= wanted_s <= 12.0
+    assert (once.window_s, fit(fit(once, judge_by), judge_by).wanted_s) == (3.0, (wanted_s, wanted_s))
+    assert (fit(learned.state, JUDGE).wanted_s, learned.state.next_window_s(JUDGE)) == ((), 3.0)
+
+
+def test_host_with_peers_keeps_the_window_that_they_have(learned: Watched) -> None:
+    judge_by = replace(JUDGE, window_s=6.0, window_bounds_s=(3.0, 12.0))
+    among_peers = replace(learned.state, peers=PeerState(group="job"), wanted_s=(3.0,))
+    assert fit(among_peers, judge_by).next_window_s(judge_by) == 3.0
 
 
 def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched) -> None:

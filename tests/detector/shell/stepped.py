@@ -23,6 +23,7 @@ from detector.store import Store
 from detector.telemetry import Telemetry
 from detector.trainer import Judging
 from detector.verdict import Phase, Verdict
+from tests.servers import wait_until
 
 START_S = 1_800_000_000.0
 HOST = Host("a:1", "hostpulse")
@@ -193,3 +194,9 @@ class Bench:
         value = self.telemetry.registry.get_sample_value(name, labels)
         assert value is not None, f"no metric {name} {labels}"
         return value
+
+
+def wait_for_fit(bench: Bench) -> None:
+    """Until every fit that is under way is done."""
+    fits = [watch.fit for watch in bench.loop._watches.values() if watch.fit]
+    wait_until(lambda: all(fit.future.done() for fit in fits), 10, "the fit is done")

@@ -28,6 +28,7 @@ from tests.detector.shell.stepped import (
     never_due,
     scoring_step,
     settings,
+    wait_for_fit,
 )
 from tests.servers import wait_until
 
@@ -232,11 +233,6 @@ def test_model_is_fitted_when_due_and_then_used() -> None:
     assert phases[:8] == [Phase.LEARNING] * 8
     assert phases[9:] == [Phase.PROVISIONAL] * len(phases[9:])
     assert bench.notebook.ends_s() == list(range(3, 20))
-
-
-def wait_for_fit(bench: Bench) -> None:
-    fits = [watch.fit for watch in bench.loop._watches.values() if watch.fit]
-    wait_until(lambda: all(fit.future.done() for fit in fits), 10, "the fit is done")
 
 
 def test_scoring_goes_on_during_a_fit_and_no_window_is_lost_by_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,28 @@ def test_rarely_sampled_host_is_given_as_many_windows_as_another() -> None:
 
 @pytest.mark.parametrize(("duration", "stride"), [("10s", "100ms"), ("1h", "36s"), ("200ms", "200ms"), ("1h", "1h")])
 def test_every_window_that_is_allowed_can_be_judged(duration: str, stride: str) -> None:
-    given = settings(window={"duration": duration, "stride": stride})
-    for interval_s in (0.1, 1.0, 15.0, 60.0):
-        judge = judge_for(given, interval_s)
+    given = settings(window={"duration": duration, "stride": stride, "adaptive_limit": 10})
+    for interval_s, window_s in product((0.1, 1.0, 15.0, 60.0), (math.nan, math.inf)):
+        judge = judge_for(given, interval_s, window_s)
         assert judge.window_s >= 3 * interval_s
         assert judge.lookback_s > judge.window_s
+
+
+def test_window_that_a_host_came_to_counts_where_windows_are_adaptive_and_within_bounds() -> None:
+    given = settings(window={"adaptive_limit": 4})
+    assert judge_for(given, 0.1).window_bounds_s == (3.0, 12.0)
+    assert [judge_for(given, 0.1, window_s).window_s for window_s in (1.0, 7.0, 99.0)] == [3.0, 7.0, 12.0]
+    assert judge_for(given, 60.0, 600.0).window_s == 600.0
+    assert judge_for(given, 60.0, 600.0).smoothing == 3
+    assert judge_for(settings(), 0.1, 7.0) == judge_for(settings(), 0.1)
+
+
+def test_saved_model_is_found_again_whatever_window_the_host_came_to() -> None:
+    given = settings(window={"adaptive_limit": 4})
+    hashes = {config_hash(judge_for(given, 0.1, window_s)) for window_s in (3.0, 7.0, 12.0)}
+    others = {config_hash(judge_for(settings(window={"adaptive_limit": limit}), 0.1)) for limit in (1, 3)}
+    assert len(hashes) == 1
+    assert len(hashes | others) == 3
 
 
 def test_saved_model_depends_on_how_a_host_is_judged_only() -> None:
