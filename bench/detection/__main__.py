@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -20,10 +21,12 @@ from threadpoolctl import threadpool_limits
 from bench.detection import hpas, machines, runs
 from bench.detection.report import plain, table
 from bench.detection.sets import SETS, DataError, Figures, Options, files
+from detector.schedule import LEAST_SAMPLES
 from tests.recorded import DATA
 
 RUNS = "hpas"
 _NAMES = (*SETS, RUNS)
+_ADAPTIVE, _LEAST_TIMES, _MOST_TIMES = "adaptive", 0.5, 10.0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,11 +35,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sets", default=",".join(_NAMES), help="which data sets, by comma")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--smooth", type=int, default=1, help="rank by the causal mean of so many scores")
+    parser.add_argument("--windows", default="1", help="how many times as long as shipped, 0.5 to 10, or `adaptive`")
+    parser.add_argument("--strides", type=int, default=1, help="samples from one window to the next")
     parser.add_argument("--quick", action="store_true", help="one model of the train split, which learns no more")
     parser.add_argument("--each", action="store_true", help="also the figures of each machine")
     parser.add_argument("--dump", type=Path, help="folder for the scores of each machine")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     return parser
+
+
+def _times(text: str) -> float | None:
+    """How many times as long windows are; None for those that adapt. Raises DataError."""
+    if text == _ADAPTIVE:
+        return None
+    try:
+        times = float(text)
+    except ValueError:
+        times = math.nan
+    if not _LEAST_TIMES <= times <= _MOST_TIMES:
+        raise DataError(f"--windows: must be {_LEAST_TIMES:g} to {_MOST_TIMES:g} or {_ADAPTIVE}, not {text!r}")
+    return times
 
 
 def _begin(pool: Executor, name: str, data: Path, options: Options) -> machines.Work | runs.Work | None:
@@ -78,7 +96,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise DataError(f"--data: {arguments.data} is not a folder")
         if arguments.jobs < 1 or arguments.smooth < 1:
             raise DataError("--jobs and --smooth must be at least 1")
-        options = Options(arguments.smooth, arguments.quick, arguments.each, arguments.dump)
+        times = _times(arguments.windows)
+        if not 1 <= arguments.strides <= LEAST_SAMPLES * (times or 1.0):
+            raise DataError(f"--strides: must be 1 to as many samples as a window has, not {arguments.strides}")
+        options = Options(arguments.smooth, arguments.quick, arguments.each, arguments.dump, times, arguments.strides)
         result = _measure(wanted, arguments.data, arguments.jobs, options)
     except DataError as error:
         print(f"python -m bench.detection: {error}", file=sys.stderr)

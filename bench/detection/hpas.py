@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.detection.replay import Bools, Live, Scored, learned, live, scored, shipped_judge
+from bench.detection.replay import Bools, Live, Scored, learned, live, scored, shipped_judge, times_asked_for
 from bench.detection.sets import FLOOR_SHARE, DataError, Options, arrays, channel, column_ranges
 from catalog.signal import Scale
 from detector.channels import Channel, Channels
 from detector.features import Features, extract
 from detector.frame import Floats
 from detector.judge import Judge
+from detector.state import HostState
 
 INTERVAL_S = 1.0
 SETTLING_S = 30.0  # gauges are taken relative to the first seconds of a run, which are not judged
@@ -46,14 +47,25 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judged windows of one run: seconds since its begin [N], the bits of the faults at their ends int8[N], and
-    what was said of them."""
+    """The judged samples of one run: seconds since its begin [N], the bits of the faults at them int8[N], and what was
+    said in the newest windows, which are ``window_s`` long."""
 
     name: str
     elapsed_s: Floats
     bits: Bits
     static: Scored
     running: Live | None
+    window_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The windows of one run, and its samples from the end of the first one on: seconds since its begin [N] and the
+    bits of the faults int8[N]."""
+
+    windows: Features
+    elapsed_s: Floats
+    bits: Bits
 
 
 def plan(folder: Path) -> Plan:
@@ -79,21 +91,39 @@ def plan(folder: Path) -> Plan:
 
 def judged(plan: Plan, app: str, runs: Sequence[str], options: Options) -> list[Judged]:
     """Runs of one application by what its clean run taught."""
-    judge_by = shipped_judge(INTERVAL_S)
-    values, elapsed_s, _, begin = _run(plan, plan.clean[app])
-    channels = _channels(plan, values[elapsed_s > SETTLING_S], begin)
-    train = _features(values, elapsed_s, channels, judge_by)
-    state = learned(train, judge_by)
+    strides = options.strides
+
+    def after(times: float) -> tuple[HostState, Judge]:
+        judge_by = shipped_judge(INTERVAL_S, times, strides)
+        return learned(clean_windows(plan, app, judge_by, strides), judge_by), judge_by
+
+    state, judge_by = after(options.times or times_asked_for(*after(1.0)))
     assert state.model is not None, "a fit leaves a model"
     result = []
     for name in runs:
-        values, elapsed_s, bits, _ = _run(plan, name)
-        begin_s = state.last_end_s + _GAP_S
-        test = _features(values, elapsed_s + begin_s, channels, judge_by, begin_s)
-        rows = np.searchsorted(elapsed_s, test.end_s - begin_s)
-        running = None if options.quick else live(test, state, judge_by, np.zeros(len(rows), dtype=bool))
-        result.append(Judged(name, elapsed_s[rows], bits[rows], scored(state.model, test.x, judge_by), running))
+        run = windows_of(plan, app, name, state.last_end_s + _GAP_S, judge_by, strides)
+        rows = np.arange(len(run.elapsed_s)) // strides  # what the newest window said is said until the next one
+        nothing = np.zeros(len(run.windows.end_s), dtype=bool)
+        running = None if options.quick else live(run.windows, state, judge_by, nothing).at(rows)
+        static = scored(state.model, run.windows.x, judge_by).at(rows)
+        result.append(Judged(name, run.elapsed_s, run.bits, static, running, judge_by.window_s))
     return result
+
+
+def clean_windows(plan: Plan, app: str, judge_by: Judge, strides: int = 1) -> Features:
+    """The windows of the clean run of an application, each so many samples after the last."""
+    return windows_of(plan, app, plan.clean[app], 0.0, judge_by, strides).windows
+
+
+def windows_of(plan: Plan, app: str, name: str, begin_s: float, judge_by: Judge, strides: int = 1) -> Run:
+    """A run of an application as if it had begun at ``begin_s``, from where its windows lie behind its settling on."""
+    clean, elapsed_s, _, begin = _run(plan, plan.clean[app])
+    channels = _channels(plan, clean[elapsed_s > SETTLING_S], begin)
+    values, elapsed_s, bits, _ = _run(plan, name)
+    judged = elapsed_s >= SETTLING_S + judge_by.window_s
+    ends_s = begin_s + elapsed_s[judged][::strides]
+    windows = extract(Channels(begin_s + elapsed_s, values, channels), ends_s, judge_by.window_s)
+    return Run(windows, elapsed_s[judged], bits[judged])
 
 
 def _run(plan: Plan, name: str) -> tuple[Floats, Floats, Bits, Floats]:
@@ -105,14 +135,6 @@ def _run(plan: Plan, name: str) -> tuple[Floats, Floats, Bits, Floats]:
         raise DataError(f"{name}.npz: {values.shape[1]} columns, meta.json names {len(plan.columns)}")
     begin = np.median(values[elapsed_s <= SETTLING_S], axis=0)
     return values - np.where(plan.gauge, begin, 0.0), elapsed_s, found["label_mask"].astype(np.int8), begin
-
-
-def _features(
-    values: Floats, times_s: Floats, channels: tuple[Channel, ...], judge_by: Judge, begin_s: float = 0.0
-) -> Features:
-    """Features of the windows that lie behind the settling of a run that began at ``begin_s``."""
-    ends_s = times_s[times_s - begin_s >= SETTLING_S + judge_by.window_s]
-    return extract(Channels(times_s, values, channels), ends_s, judge_by.window_s)
 
 
 def _channels(plan: Plan, train: Floats, begin: Floats) -> tuple[Channel, ...]:

@@ -8,20 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.signal import JUDGED_SUBSYSTEMS
+from detector import schedule
 from detector.channels import Channel, Channels
 from detector.features import Features, by_channel, extract
 from detector.frame import Floats
 from detector.fusion import causal_mean
 from detector.judge import Judge
-from detector.learning import due, fit
+from detector.learning import due, fit, window_wanted_s
 from detector.model import FUSED, Model, Parts, judge, rate
 from detector.pipeline import evidence_now, judge_window
 from detector.settings import TABLE
 from detector.state import HostState
+from detector.timescale import followed
 from detector.training import MOST_ROWS, Training
 from detector.verdict import Verdict
 from detector.watch import judge_for
 
+ADAPTIVE_LIMIT = 4.0
 _CHUNK_ROWS = 1000
 
 Bools = npt.NDArray[np.bool_]
@@ -71,6 +74,12 @@ class Scored:
     alarms: dict[str, Bools]
     z: npt.NDArray[np.float32]
 
+    def at(self, rows: npt.NDArray[np.intp]) -> Scored:
+        """Of these windows."""
+        scores = {name: each[rows] for name, each in self.scores.items()}
+        alarms = {name: each[rows] for name, each in self.alarms.items()}
+        return Scored(scores, alarms, self.z[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -86,21 +95,48 @@ class Live:
     fits: int
     rebaselines: int
 
+    def at(self, rows: npt.NDArray[np.intp]) -> Live:
+        """Of these windows."""
+        subsystem = tuple(self.subsystem[row] for row in rows)
+        arrays = (self.score[rows], self.active[rows], subsystem, self.shares[rows], self.evidence[rows])
+        return Live(*arrays, self.fits, self.rebaselines)
 
-def shipped_judge(interval_s: float) -> Judge:
-    """How a host sampled so often is judged by default.
+
+def shipped_judge(interval_s: float, times: float = 1.0, strides: int = 1) -> Judge:
+    """How a host sampled so often is judged by default, but for windows so many times as long and as far apart.
 
     A model is fitted anew once its memory can have changed as a whole: each refit costs a second, and a minute's
     samples would have one for every sixty windows.
     """
     judge_by = judge_for(TABLE(), interval_s)
-    return replace(judge_by, refit_s=max(judge_by.refit_s, MOST_ROWS * judge_by.stride_s))
+    window_s, stride_s = judge_by.window_s * times, judge_by.stride_s * strides
+    return replace(
+        judge_by,
+        window_s=window_s,
+        stride_s=stride_s,
+        merge_s=max(judge_by.merge_s, schedule.LEAST_MERGE * stride_s),
+        freeze_limit_s=max(judge_by.freeze_limit_s, schedule.LEAST_FREEZE * stride_s),
+        smoothing=schedule.smoothing(window_s, interval_s),
+        refit_s=max(judge_by.refit_s, MOST_ROWS * stride_s),
+    )
 
 
-def features_of(values: Floats, channels: tuple[Channel, ...], first_s: float, judge_by: Judge) -> Features:
-    """Features of the windows that end at each row of ``values`` float64[T, C]."""
-    times_s = first_s + np.arange(len(values), dtype=np.float64) * judge_by.stride_s
-    return extract(Channels(times_s, values, channels), times_s, judge_by.window_s)
+def times_asked_for(train: HostState, judge_by: Judge) -> float:
+    """How many times as long as the shipped ones the windows are that a host adapts to which was learned from those."""
+    assert train.model is not None, "it was learned"
+    ends_s, x, _ = train.training.table()
+    longest_s = schedule.longest_s(judge_by.window_s, judge_by.stride_s, ADAPTIVE_LIMIT)
+    bounded = replace(judge_by, window_bounds_s=(judge_by.window_s, longest_s))
+    wanted_s = window_wanted_s(train.model, ends_s, x, bounded)
+    return followed(judge_by.window_s, (wanted_s, wanted_s)) / judge_by.window_s
+
+
+def features_of(
+    values: Floats, channels: tuple[Channel, ...], first_s: float, judge_by: Judge, strides: int = 1
+) -> Features:
+    """Features of the windows that end at every so many rows of ``values`` float64[T, C]."""
+    times_s = first_s + np.arange(len(values), dtype=np.float64) * (judge_by.stride_s / strides)
+    return extract(Channels(times_s, values, channels), times_s[::strides], judge_by.window_s)
 
 
 def learned(train: Features, judge_by: Judge) -> HostState:

@@ -39,7 +39,11 @@ class Work:
     def figures(self) -> Figures:
         """Over all runs; DataError where one cannot be used."""
         found = [each for future in self._futures for each in future.result()]
-        return figures(found, self._plan.faults, self._options.smooth) | {"runs_without_file": self._plan.missing}
+        result = figures(found, self._plan.faults, self._options.smooth) | {"runs_without_file": self._plan.missing}
+        if self._options.times:
+            return result
+        shipped_s = shipped_judge(INTERVAL_S).window_s
+        return result | {"times": float(np.mean([each.window_s for each in found])) / shipped_s}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,15 @@ Figures = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Options:
     """Rank by the causal mean of ``smooth`` scores; ``quick``: one model that learns no more; figures of ``each``
-    machine too; ``dump``: where to leave the scores."""
+    machine too; ``dump``: where to leave the scores; windows ``times`` as long as the shipped ones, None: as the train
+    split asks for, each so many ``strides`` after the last."""
 
     smooth: int = 1
     quick: bool = False
     each: bool = False
     dump: Path | None = None
+    times: float | None = 1.0
+    strides: int = 1
 
 
 class DataError(Exception):

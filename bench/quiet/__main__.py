@@ -25,16 +25,17 @@ from bench.quiet.host import PROFILES
 from bench.quiet.life import Life, Plan, live
 
 _INTERVALS_S = {"days": 15.0, "days_at_1s": 1.0, "days_at_100ms": 0.1}
+_MOST_TIMES = 10.0
 _DEFAULT_DAYS = {"days": 64.0, "days_at_1s": 4.0, "days_at_100ms": 2.0}
 _QUIET = ("host_days", "warnings", "warning_per_day", "warning_upper_95", "pages", "page_per_day", "page_upper_95")
 _FOUND = ("faults", "detected", "delay_s", "right", "cpu", "memory", "network", "storage")
 
 
-def plans(days: float, days_per_host: float, interval_s: float, seed: int) -> list[Plan]:
+def plans(days: float, days_per_host: float, interval_s: float, seed: int, times: float = 1.0) -> list[Plan]:
     """Hosts of every profile in turn that together live so many days, none of them less than one where that can be."""
     hosts = math.ceil(days / min(days_per_host, max(1.0, days / len(PROFILES))))
     profiles = islice(cycle(PROFILES), hosts)
-    return [Plan(profile, seed + number, days / hosts, interval_s) for number, profile in enumerate(profiles)]
+    return [Plan(profile, seed + number, days / hosts, interval_s, times) for number, profile in enumerate(profiles)]
 
 
 def table(name: str, found: Figures) -> str:
@@ -75,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         text = f"host-days that are sampled every {interval_s:g} s"
         parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=_DEFAULT_DAYS[name], help=text)
     parser.add_argument("--days-per-host", type=float, default=4.0, help="at most; so many hosts differ")
+    parser.add_argument("--windows", type=float, default=1.0, help="how many times as long as shipped, 1 to 10")
     parser.add_argument("--seed", type=int, default=0, help="of the first host; the next have the next ones")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--each", action="store_true", help="also a line for each alarm")
@@ -92,12 +94,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    if not 1.0 <= arguments.windows <= _MOST_TIMES:
+        print(f"python -m bench.quiet: --windows must be 1 to {_MOST_TIMES:g}", file=sys.stderr)
+        return 2
     result: Figures = {}
     with ProcessPoolExecutor(arguments.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
         begun = {
             f"{interval_s:g}s": [
                 pool.submit(live, plan)
-                for plan in plans(wanted[name], arguments.days_per_host, interval_s, arguments.seed)
+                for plan in plans(wanted[name], arguments.days_per_host, interval_s, arguments.seed, arguments.windows)
             ]
             for name, interval_s in _INTERVALS_S.items()
         }

@@ -7,13 +7,14 @@ life that counts goes on without it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from bench.quiet.fault import PLANTED, Planted
 from bench.quiet.host import DAY_S, HOUR_S, START_S, Profile, Recorder, Signals, SimulatedHost
 from bench.quiet.series import lines
+from detector import schedule
 from detector.features import Features
 from detector.frame import Floats, Frame
 from detector.learning import due, fit
@@ -31,12 +32,14 @@ _CAUSES_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One host to live through: what it is for, its seed, days, and how often it is sampled."""
+    """One host to live through: what it is for, its seed, days, how often it is sampled, and how many times as long as
+    the shipped ones its windows are."""
 
     profile: Profile
     seed: int
     days: float
     interval_s: float
+    times: float = 1.0
 
 
 @dataclass(slots=True)
@@ -93,7 +96,9 @@ class _Living:
     def __init__(self, plan: Plan) -> None:
         self._name = f"{plan.profile.name}-{plan.seed}"
         self._lines, self._rows = lines(), round(plan.days * DAY_S / plan.interval_s)
-        self._judge_by = judge_for(TABLE(), plan.interval_s)
+        shipped = judge_for(TABLE(), plan.interval_s)
+        window_s = plan.times * shipped.window_s
+        self._judge_by = replace(shipped, window_s=window_s, smoothing=schedule.smoothing(window_s, plan.interval_s))
         self._host = SimulatedHost(self._lines, plan.profile, plan.seed, plan.interval_s, plan.days)
         self._recorder = Recorder(self._name, self._lines, plan.interval_s)
         self._state = HostState.new(self._name)

@@ -55,11 +55,26 @@ def test_one_line_of_json_has_all_figures_of_the_sets_that_are_there(
         assert dumped["train/subspace"].shape == (300,)
 
 
+def test_windows_may_be_other_ones_and_how_long_they_came_to_be_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(tmp_path)
+    assert main([f"--data={tmp_path}", "--jobs=1", "--quick", "--windows=adaptive", "--strides=2", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out.strip().rpartition("\n")[2])
+    assert 1.0 <= figures["smd"]["times"] <= 4.0
+    assert 1.0 <= figures["hpas"]["times"] <= 4.0
+    assert figures["smd"]["fused"]["ap"] > 2 * figures["smd"]["random"]["ap"]
+    assert figures["hpas"]["fused"]["paired_roc"] > 0.9
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["--data=/nowhere"], "--data: /nowhere is not a folder"),
         (["--sets=smd,mars"], "--sets: there is no 'mars', only smd, asd, jumpstarter, hpas"),
+        (["--windows=slow", "--data=/"], "--windows: must be 0.5 to 10 or adaptive, not 'slow'"),
+        (["--windows=11", "--data=/"], "--windows: must be 0.5 to 10 or adaptive, not '11'"),
+        (["--strides=4", "--data=/"], "--strides: must be 1 to as many samples as a window has, not 4"),
         (["--jobs=0", "--data=/"], "--jobs and --smooth must be at least 1"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.detection.events import inside
-from bench.detection.replay import Live, features_of, learned, live, scored, shipped_judge
+from bench.detection.replay import Live, features_of, learned, live, scored, shipped_judge, times_asked_for
 from bench.detection.sets import SETS, Machine, load
 from detector.features import Features
 from detector.learning import due, fit
@@ -47,6 +47,41 @@ def test_minutes_are_judged_by_windows_of_three_samples() -> None:
     judge_by = shipped_judge(60.0)
     assert (judge_by.window_s, judge_by.stride_s) == (180.0, 60.0)
     assert shipped_judge(1.0).window_s == 3.0
+
+
+def test_longer_windows_are_averaged_over_fewer_and_later_ones_keep_the_rule_in_strides() -> None:
+    assert [shipped_judge(60.0, times).smoothing for times in (1.0, 2.0, 5.0)] == [10, 5, 2]
+    judge_by = shipped_judge(60.0, 2.0, strides=2)
+    assert (judge_by.window_s, judge_by.stride_s) == (360.0, 120.0)
+    assert (judge_by.merge_s, judge_by.freeze_limit_s) == (600.0, 36_000.0)
+
+
+def test_windows_are_as_far_apart_as_they_are_asked_to_be() -> None:
+    machine, judge_by = _machine(), shipped_judge(60.0, 2.0, strides=2)
+    each = features_of(machine.train, machine.channels, 60.0, replace(judge_by, stride_s=60.0))
+    apart = features_of(machine.train, machine.channels, 60.0, judge_by, strides=2)
+    assert apart.end_s.tolist() == each.end_s[::2].tolist()
+    assert np.array_equal(apart.x, each.x[::2], equal_nan=True)
+
+
+def test_what_a_window_says_is_said_until_the_next_one() -> None:
+    state, test = _learned()
+    assert state.model is not None
+    table = scored(state.model, test.x, shipped_judge(60.0))
+    held, lived = table.at(np.array([0, 0, 5])), _lived().at(np.array([0, 70, 70]))
+    assert held.scores["fused"].tolist() == table.scores["fused"][[0, 0, 5]].tolist()
+    assert held.alarms["forest"].tolist() == table.alarms["forest"][[0, 0, 5]].tolist()
+    assert lived.score[1] == lived.score[2] == _lived().score[70]
+    assert lived.subsystem[2] == _lived().subsystem[70]
+
+
+def test_only_a_host_that_changes_slowly_asks_for_longer_windows() -> None:
+    machine, judge_by = _machine(), shipped_judge(60.0)
+    fast = learned(features_of(machine.train, machine.channels, 60.0, judge_by), judge_by)
+    wave = 0.3 * np.sin(np.arange(len(machine.train))[:, None] / 15.0)
+    slow = learned(features_of(machine.train + wave, machine.channels, 60.0, judge_by), judge_by)
+    assert times_asked_for(fast, judge_by) == 1.0
+    assert 2.0 <= times_asked_for(slow, judge_by) <= 4.0
 
 
 def test_model_is_of_the_train_split_alone() -> None:
