@@ -9,7 +9,7 @@ import platform
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +33,7 @@ from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
 from detector.incidents.ask import AskError
 from detector.options import ALARM, FAILED, GOOD, USAGE, Options, build_parser, parse
+from detector.printed import PrintError, tell
 from detector.recording import RecordingError, open_recording
 from detector.replay import Findings, ReplayError, replay
 from detector.report.answer import NotFoundError
@@ -47,16 +48,17 @@ from detector.validation import validate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says. ``run`` and ``once`` end the process, else the exit code is returned."""
-    options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
-    if options.command == "version":
-        print(f"hostpulse-detector {version('hostpulse')} (Python {platform.python_version()})")
-        return GOOD
-    if options.command == "explain":
-        return _explain(options)
-    if options.command == "completion":
-        print(shtab.complete(build_parser(), options.shell))
-        return GOOD
+    """Do what the command line says. What takes settings ends the process, else the exit code is returned."""
+    try:
+        options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
+        if options.command in _BARE:
+            return _BARE[options.command](options)
+    except PrintError as error:
+        return _unheard(error)
+    return _leave(_with_settings(options))
+
+
+def _with_settings(options: Options) -> int:
     try:
         settings = load(options.file, options.flags, os.environ)
     except ConfigError as error:
@@ -69,15 +71,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             signal.signal(number, signal.SIG_DFL)
     try:
-        code = _COMMANDS[options.command](options, settings, clock)
+        return _COMMANDS[options.command](options, settings, clock)
+    except PrintError as error:
+        return _unheard(error)
     except (StartError, GaveUpError, RecordingError, ReplayError, ExportError, SourceError, ScoreError) as error:
-        code = _complain(str(error), FAILED)
-    return _leave(code)
+        return _complain(str(error), FAILED)
+
+
+def _unheard(error: PrintError) -> int:
+    """The end of a program that nobody hears: as that of any other in a pipe whose reader has had enough."""
+    if str(error):
+        return _complain(str(error), FAILED)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGPIPE)
+    return FAILED  # where the signal is blocked
+
+
+def _version(_: Options) -> int:
+    tell(f"hostpulse-detector {version('hostpulse')} (Python {platform.python_version()})\n")
+    return GOOD
+
+
+def _completion(options: Options) -> int:
+    tell(shtab.complete(build_parser(), options.shell) + "\n")
+    return GOOD
 
 
 def _explain(options: Options) -> int:
     try:
-        print(explain(options.signature, signatures()), end="")
+        tell(explain(options.signature, signatures()))
     except UnknownSignatureError as error:
         return _complain(str(error), USAGE)
     return GOOD
@@ -100,7 +122,6 @@ def _run(options: Options, settings: Settings, clock: SystemClock) -> int:
 def _leave(code: int) -> NoReturn:
     """End at once, as ``Background.close`` asks for: a read or a fit may have been left behind."""
     logging.shutdown()
-    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
@@ -108,7 +129,7 @@ def _leave(code: int) -> NoReturn:
 def _once(_: Options, settings: Settings, clock: SystemClock) -> int:
     judged = judge_once(settings, clock)
     for one in judged:
-        print(orjson.dumps(as_json(one), option=orjson.OPT_SERIALIZE_NUMPY).decode())
+        tell(orjson.dumps(as_json(one), option=orjson.OPT_SERIALIZE_NUMPY).decode() + "\n")
     return ALARM if any(one.verdict.active for one in judged) else GOOD
 
 
@@ -116,18 +137,15 @@ def _discover(options: Options, settings: Settings, clock: SystemClock) -> int:
     source = build_source(settings, clock)
     hosts = describe(source, settings)
     if options.as_json:
-        print(orjson.dumps(described.as_json(source.address, hosts)).decode())
+        tell(orjson.dumps(described.as_json(source.address, hosts)).decode() + "\n")
     else:
-        print(described.as_text(source.address, hosts), end="")
+        tell(described.as_text(source.address, hosts))
     return GOOD
 
 
 def _validate(options: Options, settings: Settings, clock: SystemClock) -> int:
     report = validate(settings, os.environ, clock)
-    print(
-        orjson.dumps(validated.as_json(report)).decode() + "\n" if options.as_json else validated.as_text(report),
-        end="",
-    )
+    tell(orjson.dumps(validated.as_json(report)).decode() + "\n" if options.as_json else validated.as_text(report))
     return _complain("\n".join(report.problems), FAILED) if report.problems else GOOD
 
 
@@ -151,8 +169,8 @@ def _backtest(options: Options, settings: Settings, clock: SystemClock) -> int:
         pasts = recorded(options.recording, stretch)
     else:
         pasts = stored(build_source(settings, clock), settings, stretch)
-    with _bar(clock) as progress:
-        for found in backtest(pasts, settings, stretch, options.out, progress):
+    with _bar(clock) as progress, closing(backtest(pasts, settings, stretch, options.out, progress)) as judged:
+        for found in judged:
             _print_findings(found, options)
     return GOOD
 
@@ -165,12 +183,12 @@ def _report(options: Options, settings: Settings, clock: SystemClock) -> int:
         return _complain(f"report: {error}", USAGE)
     except NotFoundError as error:
         return _complain(f"report: {error}", FAILED)
-    print(text, end="" if text.endswith("\n") else "\n")
+    tell(text if text.endswith("\n") else f"{text}\n")
     return GOOD
 
 
 def _print_findings(found: Findings, options: Options) -> None:
-    print(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found), end="")
+    tell(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found))
 
 
 @contextmanager
@@ -190,13 +208,14 @@ def _bar(clock: SystemClock) -> Iterator[Callable[[str, float], bool]]:
 
 def _export_rules(options: Options, settings: Settings, _: SystemClock) -> int:
     if options.keep:
-        print(keep_rules(state_directory(settings, os.environ)), end="")
+        tell(keep_rules(state_directory(settings, os.environ)))
     else:
         job: str | Sequence[str] = getattr(settings.source.settings, "job", ())
-        print(alert_rules([job] if isinstance(job, str) else job), end="")
+        tell(alert_rules([job] if isinstance(job, str) else job))
     return GOOD
 
 
+_BARE: Mapping[str, Callable[[Options], int]] = {"version": _version, "explain": _explain, "completion": _completion}
 _COMMANDS: Mapping[str, Callable[[Options, Settings, SystemClock], int]] = {
     "run": _run,
     "once": _once,

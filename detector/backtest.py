@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from detector import schedule
 from detector.incidents.ask import EARLIEST_S, LATEST_S
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_past, past_of
-from detector.scores import score_file
+from detector.scores import ScoreFile, score_file
 from detector.settings import Settings
 from detector.sink import Judged
 from detector.source import Source
@@ -71,7 +71,7 @@ def backtest(
     stretch: Stretch,
     out: Sequence[Path],
     progress: Callable[[str, float], bool],
-) -> Iterator[Findings]:
+) -> Generator[Findings, None, None]:
     """What is found of each host, host after host. What lies before the stretch is learned from and not told.
 
     ``out`` are files for the scores; ``progress`` is told of whom how much is done, and says whether to stop.
@@ -80,7 +80,7 @@ def backtest(
         ReplayError: nothing can be said of any host. ScoreError: a file cannot be written.
         SourceError, RecordingError: it cannot be read.
     """
-    files = [score_file(path) for path in out]
+    files: list[ScoreFile] = []
 
     def tell(judged: Judged) -> None:
         if not math.isnan(judged.verdict.score):
@@ -88,8 +88,9 @@ def backtest(
                 file.add(judged)
 
     with ExitStack() as stack:
-        for file in files:
-            stack.callback(file.close)
+        for path in out:
+            files.append(score_file(path))
+            stack.callback(files[-1].close)
         reasons = []
         count = 0
         for past in pasts:

@@ -21,6 +21,7 @@ _SELF_EXPLAINING = ("list", "secret", "text", "URL")
 _TAG = "tag:yaml.org,2002:"
 _NULL = f"{_TAG}null"
 _WRITTEN = frozenset(f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value"))
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}]*)\}")
 
 
@@ -46,10 +47,22 @@ def load(file: Path | None, flags: Mapping[str, str], environment: Mapping[str, 
         if setting.flag.removeprefix("--") in flags:
             values[setting.path] = flags[setting.flag.removeprefix("--")]
             origins[setting.path] = setting.flag
+    for keys, value in values.items():
+        if not all(map(is_text, [value] if isinstance(value, str) else value)):
+            raise ConfigError(f"{origins[keys]}: must be text in UTF-8, without zero bytes")
     try:
         return TABLE.model_validate(_nested(values))
     except ValidationError as error:
         raise ConfigError("\n".join(_explain(error, origins, file))) from None
+
+
+def is_text(value: str) -> bool:
+    """Whether a value can be printed, kept and given to the system: bytes that are no UTF-8 and zero cannot.
+
+    >>> is_text("ä"), is_text("\\udcff"), is_text("a\\0")
+    (True, False, False)
+    """
+    return not _NO_TEXT.search(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

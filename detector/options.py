@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from detector import recording
-from detector.config import nearest
+from detector.config import is_text, nearest
+from detector.printed import tell
 from detector.settings import ENVIRONMENT_PREFIX, walk
 
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
@@ -84,6 +86,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {message}\nTry {self.prog} --help\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse passes over what cannot be printed."""
+        if file is sys.stdout:
+            tell(message)
+        else:
+            super()._print_message(message, file)
+
 
 def build_parser() -> argparse.ArgumentParser:
     """All commands with their flags."""
@@ -112,6 +121,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         taken = [] if known.command in _BARE else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
         parser.error(f"unknown argument {unknown[0]}{nearest(unknown[0].partition('=')[0], taken)}")
     given = vars(known)
+    for name, value in given.items():
+        if isinstance(value, str) and not is_text(value):
+            parser.error(f"{name.removesuffix('_time')}: {value!a} is not text in UTF-8")
     command_name = given.pop("command")
     file = given.pop(_FILE_FLAG, None) or environment.get(_FILE_VARIABLE)
     own = {name: given.pop(name) for name in _own_flags() if name in given}

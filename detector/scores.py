@@ -7,10 +7,13 @@ for each window with a score.
 from __future__ import annotations
 
 import csv
+import io
 import math
+import os
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,21 +42,46 @@ class ScoreError(Exception):
     """Scores cannot be written; the message names the file and what is allowed."""
 
 
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system refuses while a file of scores is written becomes a ScoreError."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)  # pyarrow's own words are many
+        raise ScoreError(f"--out: {path}: cannot be written: {reason}") from None
+
+
 class ScoreFile(ABC):
-    """Scores are added window by window, host after host; ``close`` writes what is left."""
+    """Scores are added window by window, host after host; ``close`` writes what is left. All raise ScoreError.
+
+    A file that cannot be written is known at the start, before an hour of judging.
+    """
 
     suffixes: ClassVar[tuple[str, ...]]
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        with _writing(path):
+            self._stream = path.open("wb")
 
-    @abstractmethod
     def add(self, judged: Judged) -> None:
         """One window."""
+        with _writing(self._path):
+            self._add(judged)
+
+    def close(self) -> None:
+        """Finish the file."""
+        with _writing(self._path), self._stream:
+            self._finish()
 
     @abstractmethod
-    def close(self) -> None:
-        """Finish the file. Raises OSError."""
+    def _add(self, judged: Judged) -> None:
+        """Write or keep one window."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Write what was kept."""
 
 
 class OpenMetrics(ScoreFile):
@@ -65,8 +93,7 @@ class OpenMetrics(ScoreFile):
         super().__init__(path)
         self._kept: dict[Output, dict[Series, tuple[array[float], array[float]]]] = {one: {} for one in _OF_THE_PAST}
 
-    def add(self, judged: Judged) -> None:
-        """See ``ScoreFile``."""
+    def _add(self, judged: Judged) -> None:
         found = values(judged)
         for output in _OF_THE_PAST:
             for labels, value in found.get(output, ()):
@@ -77,10 +104,8 @@ class OpenMetrics(ScoreFile):
                     times_s.append(judged.verdict.end_s)
                     kept.append(value)
 
-    def close(self) -> None:
-        """See ``ScoreFile``."""
-        with self._path.open("w", encoding="utf-8") as stream:
-            stream.writelines(self._lines())
+    def _finish(self) -> None:
+        self._stream.writelines(line.encode() for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         for output, series in self._kept.items():
@@ -98,20 +123,18 @@ class Csv(ScoreFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._stream = path.open("w", encoding="utf-8", newline="")
+        self._text = io.TextIOWrapper(self._stream, encoding="utf-8", newline="")
         self._writer: csv.DictWriter[str] | None = None
 
-    def add(self, judged: Judged) -> None:
-        """See ``ScoreFile``."""
+    def _add(self, judged: Judged) -> None:
         row = _row(judged)
         if self._writer is None:
-            self._writer = csv.DictWriter(self._stream, list(row))
+            self._writer = csv.DictWriter(self._text, list(row))
             self._writer.writeheader()
         self._writer.writerow(row)
 
-    def close(self) -> None:
-        """See ``ScoreFile``."""
-        self._stream.close()
+    def _finish(self) -> None:
+        self._text.close()
 
 
 class Parquet(ScoreFile):
@@ -120,24 +143,22 @@ class Parquet(ScoreFile):
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path)
         try:
             import pyarrow  # noqa: F401 - before an hour of judging, not after it
         except ModuleNotFoundError:
             raise ScoreError(f"{path}: needs {recording.PACKAGE}: install {recording.EXTRA}") from None
+        super().__init__(path)
         self._columns: dict[str, list[Any]] = {}
 
-    def add(self, judged: Judged) -> None:
-        """See ``ScoreFile``."""
+    def _add(self, judged: Judged) -> None:
         for name, value in _row(judged).items():
             self._columns.setdefault(name, []).append(value)
 
-    def close(self) -> None:
-        """See ``ScoreFile``."""
+    def _finish(self) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
-        parquet.write_table(pa.table(self._columns), self._path)
+        parquet.write_table(pa.table(self._columns), self._stream)
 
 
 def _row(judged: Judged) -> Mapping[str, Any]:
@@ -160,7 +181,7 @@ def _row(judged: Judged) -> Mapping[str, Any]:
 
 
 def score_file(path: Path) -> ScoreFile:
-    """A file of the kind that its name says. Raises ScoreError, or OSError where it cannot be written."""
+    """A file of the kind that its name says. Raises ScoreError."""
     kinds: list[type[ScoreFile]] = [OpenMetrics, Csv, Parquet]
     for kind in kinds:
         if path.suffix in kind.suffixes:

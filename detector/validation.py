@@ -172,7 +172,11 @@ def _state(settings: Settings, environment: Mapping[str, str]) -> Iterator[str]:
     directory = state_directory(settings, environment)
     if directory is None or settings.state.directory == AUTOMATIC:
         return
-    there = next(folder for folder in (directory, *directory.absolute().parents) if folder.exists())
+    try:
+        there = next(folder for folder in (directory, *directory.absolute().parents) if folder.exists())
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        yield f"state.directory: {directory} cannot be used: {error.strerror or error}"
+        return
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         yield f"state.directory: {directory} cannot be used: {there} cannot be written to"
 

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from detector.scores import ScoreError, score_file
 from detector.service import build_source
 from detector.settings import TABLE, Settings
 from detector.source import SourceError
+from tests.detector.shell.verdicts import judged
 from tests.detector.synthetic import START_S, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE
 from tests.dumps import as_openmetrics, make_blocks
@@ -177,6 +179,42 @@ def test_host_of_which_too_little_is_there_is_passed_over(dump: Path) -> None:
 def test_what_is_wrong_is_said_plainly(flags: tuple[str, ...], status: int, said: str, dump: Path) -> None:
     done = run(*(flag.format(dump=dump) for flag in flags))
     assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (status, True, False), done.stderr
+
+
+def test_reader_that_has_had_enough_costs_no_scores_of_the_hosts_before(dump: Path, tmp_path: Path) -> None:
+    out = tmp_path / "scores.om"
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "detector", "backtest", f"--baseline.duration={JUDGE.baseline_s}s"]
+    flags = f"--from={FROM_S}", f"--recording={dump}", f"--out={out}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, *flags], stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=120, env=environment
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
+    lines = out.read_text().splitlines()
+    assert lines[-1] == "# EOF"
+    assert {line.partition('instance="')[2].partition('"')[0] for line in lines if line[0] != "#"} == {QUIET}
+
+
+@pytest.mark.parametrize("suffix", [".om", ".csv", ".parquet"])
+def test_full_disk_is_named_with_the_file(suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"scores{suffix}"
+    out.symlink_to("/dev/full")
+    file = score_file(out)
+    file.add(judged())
+    with pytest.raises(ScoreError, match=rf"^--out: {out}: cannot be written: No space left on device$"):
+        file.close()
+
+
+@pytest.mark.parametrize("suffix", [".om", ".csv", ".parquet"])
+def test_file_that_cannot_be_written_is_told_before_anything_is_judged(suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / "nowhere" / f"scores{suffix}"
+    stretch = Stretch(FROM_S, END_S)
+    with pytest.raises(ScoreError, match="No such file or directory"):
+        list(backtest(iter(()), settings(), stretch, [tmp_path / "good.csv", out], lambda name, done: False))
+    assert (tmp_path / "good.csv").exists()
 
 
 def test_time_may_be_written_in_several_ways() -> None:

@@ -85,6 +85,29 @@ def test_version_is_said_in_one_line() -> None:
     assert re.fullmatch(r"hostpulse-detector \d+\.\d+\S* \(Python 3\.\d+\.\d+\)\n", done.stdout)
 
 
+@pytest.mark.parametrize("argument", ["version", "--help"])
+def test_reader_that_has_had_enough_ends_the_program_without_a_word(argument: str) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = printing_to(theirs, argument)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+
+
+@pytest.mark.parametrize("argument", ["explain", "--help"])
+def test_full_disk_behind_standard_output_is_told(argument: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = printing_to(full.fileno(), argument)
+    said = b"hostpulse-detector: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def printing_to(descriptor: int, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "detector", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, stdout=descriptor, stderr=subprocess.PIPE, timeout=30, env=environment, check=False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

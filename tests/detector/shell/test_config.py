@@ -287,6 +287,29 @@ def test_wrong_command_line_ends_with_two(arguments: list[str], said: str, capsy
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("written", ["/models/\\0", "/models/\\uD800"])
+def test_value_that_is_no_text_is_named(written: str, file: Path) -> None:
+    file.write_text(f'state:\n  directory: "{written}"\n')
+    assert error_of(file) == f"{file}:2: state.directory: must be text in UTF-8, without zero bytes"
+    said = error_of(flags={"source.exporter.targets": "http://a:1,http://\udcff:1"})
+    assert said == "--source.exporter.targets: must be text in UTF-8, without zero bytes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report", "--instance=\udcff"], "hostpulse-detector: instance: '\\udcff' is not text in UTF-8"),
+        (["backtest", "--from=\udcff"], "hostpulse-detector: from: '\\udcff' is not text in UTF-8"),
+        (["explain", "\udcff"], "hostpulse-detector: signature: '\\udcff' is not text in UTF-8"),
+    ],
+)
+def test_argument_that_is_no_text_is_named(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments, {})
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 def test_help_names_every_flag_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         parse(["run", "--help"], {})

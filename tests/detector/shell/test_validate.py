@@ -100,6 +100,7 @@ def test_short_baseline_of_a_rarely_scraped_host_is_noted(store: Server) -> None
     [
         ("source__prometheus__job", "nope", "source.prometheus.job: there are no hosts in nope; they are in node"),
         ("state__directory", "{file}/models", "state.directory: {file}/models cannot be used"),
+        ("state__directory", f"/tmp/{'x' * 256}", "state.directory: /tmp/xxx"),
         ("web__listen_address", "192.0.2.1:17721", "web.listen_address: 192.0.2.1:17721 cannot be used"),
     ],
 )
