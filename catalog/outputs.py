@@ -216,7 +216,8 @@ SINK_ERRORS = Output("hostpulse_detector_sink_errors_total", _COUNTER, "Verdicts
 WRITTEN_SAMPLES = Output(
     "hostpulse_detector_remote_write_samples_total",
     _COUNTER,
-    "Samples that left the queue of remote write: written, refused by the store, too_old, or overflow of the queue.",
+    "Samples that left the queue of remote write: written, refused by the store, too_old, or overflow of the queue; or "
+    "never came into it, as a clock was set back or ahead.",
     ("outcome",),
 )
 WRITE_PENDING = Output("hostpulse_detector_remote_write_pending_samples", _GAUGE, "Samples that wait to be written.")

@@ -7,14 +7,17 @@ the program runs. Tenants: https://grafana.com/docs/mimir/latest/manage/secure/a
 from __future__ import annotations
 
 import base64
+import html
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
+from requests.utils import get_auth_from_url
 
 from detector.section import Secret, Secrets, Section, check_url
 
@@ -105,6 +108,18 @@ class _InFile:
         return self._value
 
 
+def _basic(user: str, password: str) -> list[str]:
+    """What stands for both in a header, in the encodings that are in use."""
+    pair = f"{user}:{password}"
+    encodings = ["utf-8", "latin-1"] if all(ord(letter) < 256 for letter in pair) else ["utf-8"]
+    return [base64.b64encode(pair.encode(encoding)).decode() for encoding in encodings]
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """A secret as it may be repeated: plain, in JSON, in HTML and in a URL."""
+    yield from (secret, json.dumps(secret)[1:-1], html.escape(secret), quote(secret, safe=""))
+
+
 class Access:
     """Settings at work."""
 
@@ -149,21 +164,27 @@ class Access:
         if token:
             found["Authorization"] = f"Bearer {token}"
         elif settings.username:
-            pair = f"{settings.username}:{password}".encode()
-            found["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+            found["Authorization"] = f"Basic {_basic(settings.username, password)[0]}"
         return found
 
-    def conceal(self, text: str) -> str:
-        """A text of somebody else, without the secrets that it repeats."""
+    def conceal(self, text: str, *urls: str) -> str:
+        """A text of somebody else, without the secrets that it repeats, those in our ``urls`` among them.
+
+        To be called before a text is shortened: of a secret that is cut nothing is found.
+        """
         settings = self._settings
         try:
             secrets = [*self._secrets(), *self.headers().values()]
         except AccessError:
             secrets = []
-        secrets.append(urlsplit(settings.proxy.get_secret_value()).password or "")
-        for secret in sorted(secrets, key=len, reverse=True):
-            if len(secret) >= _SHORTEST_SECRET and secret != settings.tenant:
-                text = text.replace(secret, _CONCEALED)
+        for url in (settings.proxy.get_secret_value(), *urls):
+            user, password = get_auth_from_url(url)
+            secrets += [password, *_basic(user, password)] if password else []
+        secrets += [secret.removeprefix("Basic ") for secret in secrets]
+        forms = {form for secret in secrets if secret != settings.tenant for form in _forms(secret)}
+        for form in sorted(forms, key=len, reverse=True):
+            if len(form) >= _SHORTEST_SECRET:
+                text = text.replace(form, _CONCEALED)
         return text
 
     def _secrets(self) -> tuple[str, str]:

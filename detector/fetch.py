@@ -55,6 +55,7 @@ class Fetcher:
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
         self._prepared: dict[str, requests.PreparedRequest] = {}
+        self._with_password: frozenset[str] = frozenset()
 
     def get(self, url: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
         """Status and body, not compressed: decompressing costs more than the wire.
@@ -67,6 +68,7 @@ class Fetcher:
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body of the answer to ``body``. Raises FetchError as ``get`` does."""
+        self._remember(url)
         request = self._session.prepare_request(requests.Request("POST", url, data=body, headers=dict(headers)))
         return self._exchange(request, without_password(url))
 
@@ -78,20 +80,27 @@ class Fetcher:
         except (requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as error:
             raise FetchError(f"{shown}: no complete answer within {self._timeout_s:g} s") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise FetchError(self.conceal(f"{shown}: {_reason(error)}")) from error
+            raise FetchError(f"{shown}: {self.quoted(_reason(error))}") from error
         except AccessError as error:
             raise FetchError(f"{shown}: {error}") from error
 
-    def conceal(self, text: str) -> str:
-        """A text of a server without the secrets that we told it."""
-        return self._access.conceal(text)
+    def quoted(self, said: str | bytes, longest: int = _LONGEST_QUOTE) -> str:
+        """The beginning of what a server said, on one line, without the secrets that we told it."""
+        text = said.decode(errors="replace") if isinstance(said, bytes) else said
+        return _one_line(self._access.conceal(text, *self._with_password))[:longest]
 
     def close(self) -> None:
         """Close the connections."""
         self._session.close()
 
+    def _remember(self, url: str) -> None:
+        """What to conceal: a password in a URL is sent as one of basic authentication."""
+        if url != without_password(url):
+            self._with_password |= {url}  # a new set: another thread may go through the old one
+
     def _request(self, url: str, parameters: Mapping[str, str]) -> requests.PreparedRequest:
         if url not in self._prepared:
+            self._remember(url)
             self._prepared[url] = self._session.prepare_request(requests.Request("GET", url))
         request = self._prepared[url].copy()
         request.url = f"{request.url}?{urlencode(parameters)}"
@@ -108,6 +117,15 @@ class Fetcher:
         return b"".join(parts)
 
 
+def _one_line(text: str) -> str:
+    """A text that may be logged: without ends of lines, and nothing that moves a cursor.
+
+    >>> _one_line("not \\x1b[2J ready\\r\\n!")
+    'not [2J ready !'
+    """
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
 def _reason(error: BaseException) -> str:
     """The innermost words of an error: urllib3 wraps them in several layers."""
     found: Any = error
@@ -116,5 +134,4 @@ def _reason(error: BaseException) -> str:
         if not isinstance(inner, BaseException):
             break
         found = inner
-    text = re.sub(r"^<[^>]*>: |^\S*Connection\S*\([^)]*\): ", "", str(found)) or type(found).__name__
-    return text[:_LONGEST_QUOTE]
+    return re.sub(r"^<[^>]*>: |^\S*Connection\S*\([^)]*\): ", "", str(found)) or type(found).__name__

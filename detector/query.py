@@ -26,7 +26,7 @@ _HINTS = dict.fromkeys((401, 403), ", not let in by source.prometheus.access")
 _LEAST_SPAN_S = 2.0
 _MOST_SPLITS = 6
 _ATTEMPTS, _PAUSE_S = 3, 0.05
-_LONGEST_QUOTE = 300
+_SHORT_QUOTE = 100
 
 Entry = dict[str, Any]
 
@@ -124,13 +124,13 @@ class QueryApi:
                 partial = [*answer.get("warnings", ()), *(["isPartial"] if answer.get("isPartial") else [])]
                 result: list[Entry] = answer["data"]["result"]
                 if partial:
-                    raise SourceError(self._fetcher.conceal(f"{asked}: incomplete: {'; '.join(partial)}"))
+                    raise SourceError(f"{asked}: incomplete: {self._fetcher.quoted('; '.join(partial))}")
                 if all(map(_is_entry, result)):
                     return result
-            said = str(answer.get("error") or answer)[:_LONGEST_QUOTE]
+            said = self._fetcher.quoted(str(answer.get("error") or answer))
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            said = f"not an answer of the query API: {body[:100]!r}"
-        said = self._fetcher.conceal(f"{asked}: status {status}{_HINTS.get(status, '')}: {said}")
+            said = f"not an answer of the query API: {self._fetcher.quoted(body, _SHORT_QUOTE)!r}"
+        said = f"{asked}: status {status}{_HINTS.get(status, '')}: {said}"
         if status in _SMALLER:
             raise _TooMuchError(said, 1 if status == _TOO_OFTEN else _MOST_SPLITS)
         raise SourceError(said)

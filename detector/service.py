@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from catalog import outputs
 from detector import logs, schedule, sink
 from detector import source as sources
+from detector.claim import Claims
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
 from detector.detectors.registry import registered
@@ -61,39 +62,48 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path 
     return Path(directory) if directory else None
 
 
-def build_store(settings: Settings, environment: Mapping[str, str]) -> Store | None:
-    """The store of saved models; None where there is to be none, or no place for one was found.
+def build_store(settings: Settings, environment: Mapping[str, str], claims: Claims) -> Store | None:
+    """The store of saved models in a claimed folder; None where there is to be none, or no place for one was found.
 
     Raises:
-        StartError: a folder was asked for and cannot be used.
+        StartError: a folder was asked for and cannot be used, as another detector does, say.
     """
     directory = state_directory(settings, environment)
     if directory is None:
         return None
     try:
+        claims.take(directory)
         return Store(directory, settings.state.generations)
     except OSError as error:
         if settings.state.directory != AUTOMATIC:
-            raise StartError(f"state.directory: {directory} cannot be used: {error.strerror or error}") from None
-        _LOG.warning("models are not saved, no folder can be used: %s (state.directory names one)", error)
+            raise _unusable(directory, error) from None
+        _LOG.warning(
+            "models are not saved and incidents kept in memory: %s cannot be used: %s (state.directory names another)",
+            directory,
+            error.strerror or error,
+        )
         return None
 
 
-def build_incidents(settings: Settings, environment: Mapping[str, str]) -> IncidentStore:
-    """The store of incidents: beside the models, or in memory where there is no place for them.
+def build_incidents(settings: Settings, directory: Path | None) -> IncidentStore:
+    """The store of incidents in a folder that is claimed, or in memory.
 
     Raises:
-        StartError: a folder was asked for and cannot be used.
+        StartError: the folder was asked for and cannot be used.
     """
-    directory = state_directory(settings, environment)
     bounds = settings.incidents.retention_s, settings.incidents.most
     try:
         return IncidentStore(directory, *bounds)
     except OSError as error:
+        assert directory is not None, "memory can be used"
         if settings.state.directory != AUTOMATIC:
-            raise StartError(f"state.directory: {directory} cannot be used: {error.strerror or error}") from None
-        _LOG.warning("incidents are kept in memory, no folder can be used: %s (state.directory names one)", error)
+            raise _unusable(directory, error) from None
+        _LOG.warning("incidents are kept in memory: %s cannot be used: %s", directory, error.strerror or error)
         return IncidentStore(None, *bounds)
+
+
+def _unusable(directory: Path, error: OSError) -> StartError:
+    return StartError(f"state.directory: {directory} cannot be used: {error.strerror or error}")
 
 
 def _automatic(environment: Mapping[str, str]) -> Path:
@@ -115,8 +125,10 @@ class Service:
         self._checked_s = clock.elapsed_s()
         self._reload_asked = False
         self._telemetry = Telemetry()
-        store = build_store(settings, environment)
-        self._incidents = build_incidents(settings, environment)
+        self._claims = Claims()
+        store = build_store(settings, environment, self._claims)
+        directory = state_directory(settings, environment) if store else None
+        self._incidents = build_incidents(settings, directory)
         try:
             self.server = WebServer(settings.web.listen_address, settings.web.max_connections)
         except OSError as error:
@@ -124,7 +136,7 @@ class Service:
             raise StartError(f"web.listen_address: cannot listen on {settings.web.listen_address}: {reason}") from None
         source = build_source(settings, clock)
         self._sinks = self._build_sinks(source)
-        self._maintenance = Register(state_directory(settings, environment) if store else None)
+        self._maintenance = Register(directory)
         self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock, maintenance=self._maintenance)
         if settings.maintenance.alertmanager:
             Silences(settings.maintenance, self._maintenance, self._telemetry, clock).start()
@@ -143,6 +155,7 @@ class Service:
             self.server.stop()
             self.loop.close()
             self._incidents.close()
+            self._claims.release()
 
     def ask_reload(self) -> None:
         """Read the file again at the next round; safe in a signal handler."""
@@ -199,7 +212,7 @@ class Service:
         options = self._options
         try:
             settings = load(options.file, options.flags, self._environment)
-            store = build_store(settings, self._environment)
+            store = build_store(settings, self._environment, self._claims)
         except (ConfigError, StartError) as error:
             _LOG.error("the configuration stays as it was: %s", error)
             self._note_reload(good=False)

@@ -130,8 +130,8 @@ class State(Section):
 
     directory: str = Field(
         default=AUTOMATIC,
-        description="Folder of the saved models; empty for none. `auto` is systemd's `$STATE_DIRECTORY`, else "
-        "`hostpulse` in `$XDG_STATE_HOME` or in `~/.local/state`.",
+        description="Folder of the saved models, of one detector alone; empty for none. `auto` is systemd's "
+        "`$STATE_DIRECTORY`, else `hostpulse` in `$XDG_STATE_HOME` or in `~/.local/state`.",
     )
     interval_s: Duration = Field(default=300.0, ge=1, le=86400, description="Time between saves of a host.")
     generations: int = Field(default=3, ge=1, le=100, description="Saved files kept of each host.")

@@ -1,8 +1,9 @@
 """Sends samples to a store by remote write, from a thread of its own with a bounded queue.
 
 What a store refuses once it refuses for ever (https://prometheus.io/docs/specs/prw/remote_write_spec/): a refused
-request is halved until what is bad is alone, for Prometheus takes nothing of a request with one bad sample. Other
-failures are tried again, later and later, until the samples are too old to be worth it.
+request is halved until what is bad is alone, for Prometheus takes nothing of a request with one bad sample. Where a
+store only refuses, halving ends early and what is left of the request counts as refused too. Other failures are tried
+again, later and later, until the samples are too old to be worth it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _MOST_SAMPLES = 2000  # in a request
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0
 _TOO_MANY, _TOO_LARGE, _BAD = 429, 413, 400
 _AGE_WORDS = (b"out of order", b"out of bounds", b"too old", b"duplicate sample", b"too far in the past")
+_MOST_REFUSALS = 100  # one after the other: bad samples that follow each other are found if they are not too many
 _QUOTED = 200
 
 _LOG = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class Writer:
         self._pending = 0
         self._ends_s = float("inf")
         self._trouble = ""
+        self._refusals = 0
         self._thread = threading.Thread(target=self._run, name="remote-write", daemon=True)
         self._thread.start()
 
@@ -77,6 +80,7 @@ class Writer:
                     self._fetcher.close()
                     return
                 units = self._take()
+            self._refusals = 0
             self._send(units)
 
     def _take(self) -> list[Unit]:
@@ -91,9 +95,10 @@ class Writer:
     def _send(self, units: list[Unit]) -> None:
         """Send until the store has them, refuses them, or they are too old."""
         pause_s = _FIRST_PAUSE_S
-        while units := self._young(units):
+        while (units := self._young(units)) and not self._ended():  # what is left then is told by ``close``
             status, wanted_s, said = self._post(units)
             if 200 <= status < 300:
+                self._refusals = 0
                 self._note("")
                 for unit in units:
                     self._let_go(unit, "written")
@@ -102,7 +107,7 @@ class Writer:
                 self._divide(units, said)
                 return
             if 400 <= status < 500 and status != _TOO_MANY:
-                self._refuse(units, f"status {status}: {said.decode('utf-8', 'replace')[:_QUOTED]}")
+                self._refuse(units, f"status {status}: {self._fetcher.quoted(said, _QUOTED)}")
                 return
             self._telemetry.count(outputs.WRITE_FAILURES)
             if self._wait(max(wanted_s, pause_s * random.uniform(0.5, 1.0))):
@@ -121,17 +126,19 @@ class Writer:
         finally:
             self._telemetry.observe(outputs.WRITE_DURATION, time.monotonic() - begun_s)
         if status >= 500 or status == _TOO_MANY:
-            self._note(f"{without_password(self._url)}: status {status}: {said.decode('utf-8', 'replace')[:_QUOTED]}")
+            self._note(f"{without_password(self._url)}: status {status}: {self._fetcher.quoted(said, _QUOTED)}")
         asked = headers.get("Retry-After", "")
         return status, min(float(asked), _LONGEST_PAUSE_S) if asked.isdecimal() else 0.0, said
 
     def _divide(self, units: list[Unit], said: bytes) -> None:
         """Find what is bad of a refused request by halves. A time that is too late is so for the whole unit."""
+        self._refusals += 1
+        unit = units[0]
+        is_one_fault = len(units) == 1 and (len(unit) == 1 or any(words in said for words in _AGE_WORDS))
+        if is_one_fault or self._refusals >= _MOST_REFUSALS:
+            self._refuse(units, self._fetcher.quoted(said, _QUOTED))
+            return
         if len(units) == 1:
-            unit = units[0]
-            if len(unit) == 1 or any(words in said for words in _AGE_WORDS):
-                self._refuse(units, said.decode("utf-8", "replace").strip()[:_QUOTED])
-                return
             units = [unit[: len(unit) // 2], unit[len(unit) // 2 :]]
         self._send(units[: len(units) // 2])
         self._send(units[len(units) // 2 :])
@@ -168,7 +175,7 @@ class Writer:
         """Log the beginning of trouble, and its end."""
         if bool(trouble) != bool(self._trouble):
             if trouble:
-                _LOG.warning("scores are not written: %s", self._fetcher.conceal(trouble))
+                _LOG.warning("scores are not written: %s", trouble)
             else:
                 _LOG.info("scores are written again")
         self._trouble = trouble

@@ -15,7 +15,7 @@ from detector.incidents.ask import AskError, parse_time
 from detector.maintenance.period import Matcher, Period
 
 _FIELDS = ("instance", "job", "start", "duration", "comment")
-_LONGEST_S = 366 * 86400.0
+LONGEST_S = 366 * 86400.0
 _LONGEST_TEXT = 200
 
 
@@ -79,7 +79,7 @@ def _duration_s(text: str) -> float:
         duration_s = parse_duration(text)
     except ValueError as error:
         raise AskError(f"duration: {error}") from None
-    if not 0 < duration_s <= _LONGEST_S or not math.isfinite(duration_s):
+    if not 0 < duration_s <= LONGEST_S or not math.isfinite(duration_s):
         raise AskError("duration: must be longer than 0 and at most 366d")
     return duration_s
 

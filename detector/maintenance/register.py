@@ -6,17 +6,23 @@ import logging
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import orjson
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from detector.maintenance.period import Matcher, Period
+from detector.incidents.ask import EARLIEST_S, LATEST_S
+from detector.maintenance.ask import LONGEST_S
+from detector.maintenance.period import Period
 from detector.source import Host
 
 KEPT_AFTER_S = 3600.0  # windows may be judged late, when a source was down
 MOST_PERIODS = 1000
 FILE = "maintenance.json"
+
+_PERIODS = TypeAdapter(list[Period], config=ConfigDict(strict=True, extra="forbid"))
 
 _LOG = logging.getLogger(__name__)
 
@@ -87,16 +93,31 @@ class Register:
 
 
 def _load(file: Path | None) -> dict[str, Period]:
-    """What was kept; nothing where the file is not there or damaged."""
+    """What was kept; nothing where the file is not there, cannot be read, or is damaged and therefore set aside."""
     if file is None or not file.is_file():
         return {}
     try:
-        kept = [_period(**fields) for fields in orjson.loads(file.read_bytes())]
-    except (OSError, ValueError, TypeError) as error:
-        _LOG.warning("%s cannot be read, no maintenance is remembered: %s", file, error)
-        return {}
-    return {period.id: period for period in kept}
+        return {period.id: period for period in _kept(file.read_bytes())}
+    except OSError as error:
+        _LOG.warning("%s cannot be read, no maintenance is remembered: %s", file, error.strerror or error)
+    except ValueError as error:
+        _LOG.warning("%s is damaged and set aside as .bad, no maintenance is remembered: %s", file, error)
+        with suppress(OSError):
+            file.replace(file.with_name(f"{file.name}.bad"))
+    return {}
 
 
-def _period(matchers: Iterable[dict[str, str]], **fields: str) -> Period:
-    return Period(matchers=tuple(Matcher(**matcher) for matcher in matchers), **fields)  # type: ignore[arg-type]
+def _kept(content: bytes) -> list[Period]:
+    """The periods in a file. Raises ValueError that names the first thing that is wrong."""
+    try:
+        periods = _PERIODS.validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from None
+    for number, period in enumerate(periods):
+        if not period.matchers:
+            raise ValueError(f"{number}.matchers: there are none, and that is every host")
+        if not EARLIEST_S <= period.start_s <= period.end_s <= LATEST_S + LONGEST_S:
+            raise ValueError(f"{number}: does not end after it begins, or is not from 1970 to 9998")
+    return periods

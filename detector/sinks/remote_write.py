@@ -5,14 +5,15 @@ The same series as on the detector's own ``/metrics``. There a scrape gives them
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
+from catalog import outputs
 from catalog.outputs import Output
 from detector.access import Access, AccessSettings
-from detector.clock import Clock
 from detector.fetch import Fetcher
 from detector.section import Duration, OptionalUrl, Section
 from detector.sink import Context, Judged, Sink
@@ -24,6 +25,8 @@ from detector.writing import Writer
 _LARGEST_ANSWER_BYTES = 1 << 20
 _LAST_WRITES_S = 2.0
 _FUTURE_S = 60.0  # a sample from the future keeps Prometheus from taking those of the present
+
+_LOG = logging.getLogger(__name__)
 
 
 class RemoteWriteSettings(Section):
@@ -57,8 +60,10 @@ class RemoteWriteSink(Sink):
         Field(default=RemoteWriteSettings(), description=RemoteWriteSettings.__doc__),
     )
 
-    def __init__(self, writer: Writer, replica: str, clock: Clock) -> None:
-        self._writer, self._replica, self._clock = writer, replica, clock
+    def __init__(self, writer: Writer, replica: str, context: Context) -> None:
+        self._writer, self._replica = writer, replica
+        self._clock, self._telemetry = context.clock, context.telemetry
+        self._set_wrong: set[Host] = set()
         self._newest_ms: dict[Host, int] = {}
         self._open: dict[Host, set[bytes]] = {}
         self._labels: dict[tuple[str, Host, tuple[str, ...]], bytes] = {}
@@ -71,12 +76,13 @@ class RemoteWriteSink(Sink):
         fetcher = Fetcher(setting.timeout_s, _LARGEST_ANSWER_BYTES, Access(setting.access))
         bounds = setting.max_age_s, setting.queue_samples
         writer = Writer(setting.url, fetcher, *bounds, context.clock, context.telemetry)
-        return cls(writer, setting.replica, context.clock)
+        return cls(writer, setting.replica, context)
 
     def publish(self, judged: Judged) -> None:
-        """See ``Sink``; a window of a host is written once."""
+        """See ``Sink``; a window of a host is written once, and none from before its newest or from the future."""
         host, time_ms = judged.host, round(judged.verdict.end_s * 1000)
-        if time_ms <= self._newest_ms.get(host, 0) or judged.verdict.end_s > self._clock.wall_s() + _FUTURE_S:
+        newest_ms = self._newest_ms.get(host, 0)
+        if time_ms == newest_ms:
             return
         found = {
             self._series(output, host, labels): encode_value(value)
@@ -84,6 +90,11 @@ class RemoteWriteSink(Sink):
             for labels, value in measured
             if not math.isnan(value)
         }
+        is_future = judged.verdict.end_s > self._clock.wall_s() + _FUTURE_S
+        self._note_clock(host, "is ahead" if is_future else "was set back" if time_ms < newest_ms else "")
+        if host in self._set_wrong:
+            self._telemetry.count(outputs.WRITTEN_SAMPLES, "clock", by=len(found))
+            return
         ended = self._open.get(host, set()) - found.keys()
         unit = [Sample(labels, time_ms, value) for labels, value in found.items()]
         self._writer.put([*unit, *(Sample(labels, time_ms, STALE) for labels in sorted(ended))])
@@ -96,6 +107,7 @@ class RemoteWriteSink(Sink):
     def leave(self, host: Host) -> None:
         """See ``Sink``."""
         self._end(host)
+        self._set_wrong.discard(host)
         for key in [key for key in self._labels if key[1] == host]:
             del self._labels[key]
 
@@ -104,6 +116,15 @@ class RemoteWriteSink(Sink):
         for host in list(self._open):
             self._end(host)
         self._writer.close(_LAST_WRITES_S)
+
+    def _note_clock(self, host: Host, fault: str) -> None:
+        """Log the beginning of a host's trouble with clocks, and its end."""
+        if fault and host not in self._set_wrong:
+            self._set_wrong.add(host)
+            _LOG.warning("scores of %s are not written for now: its clock or ours %s", host.instance, fault)
+        elif not fault and host in self._set_wrong:
+            self._set_wrong.remove(host)
+            _LOG.info("scores of %s are written again", host.instance)
 
     def _end(self, host: Host) -> None:
         """Mark a host's series as stale, right after its last window: the next one cannot be as early."""

@@ -69,16 +69,6 @@ class ExporterSettings(Section):
     timeout_s: Duration = Field(default=2.0, ge=0.05, le=60.0, description="Longest wait for an answer.")
 
 
-def _one_line(body: bytes) -> str:
-    """Bytes of somebody else as text that may be logged: without ends of lines, and nothing that moves a cursor.
-
-    >>> _one_line(b"not \\x1b[2J ready\\r\\n\\xff")
-    'not [2J ready �'
-    """
-    text = body.decode(errors="replace")
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
 class _Target:
     """One exporter: what is known of it, and its recent samples."""
 
@@ -210,7 +200,7 @@ class ExporterSource(Source):
             asked_s = self._clock.elapsed_s()
             status, body = self._fetcher.get(url, parameters)
             if status != 200:
-                raise SourceError(f"{shown}: status {status}: {_one_line(body[:_LONGEST_QUOTE])}")
+                raise SourceError(f"{shown}: status {status}: {self._fetcher.quoted(body, _LONGEST_QUOTE)}")
             header, tables = decode(body, {name: len(columns) for name, columns in target.columns.items()})
             for segment in header.segments:
                 if segment.columns is not None:

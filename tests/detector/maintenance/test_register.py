@@ -33,11 +33,50 @@ def test_what_people_said_outlasts_the_program(tmp_path: Path) -> None:
     assert (source, period.matchers, period.comment) == ("api", PERIOD.matchers, "new firmware")
 
 
-@pytest.mark.parametrize("content", [b"{", b"[1]", b'[{"id": "a"}]', b'{"a": 1}'])
-def test_damaged_file_is_told_and_passed_over(tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / FILE).write_bytes(content)
-    assert Register(tmp_path).periods(0.0) == []
-    assert FILE in caplog.text
+GOOD = '[{"id":"a","matchers":[{"name":"instance","value":"x"}],"start_s":100,"end_s":200.5}]'
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "Invalid JSON"),
+        (GOOD[:-9], "Invalid JSON"),
+        ("[" * 100_000, "Invalid JSON"),
+        ("\udcff", "Invalid JSON"),
+        ("{}", "Input should be a valid array"),
+        ("null", "Input should be a valid array"),
+        ("[null]", "0: Input should be"),
+        ('[{"id":"a"}]', "0.matchers: Field required"),
+        (GOOD.replace("100", '"100"'), "0.start_s: Input should be a valid number"),
+        (GOOD.replace("100", "null"), "0.start_s: Input should be a valid number"),
+        (GOOD.replace("200.5", "1e300"), "0: does not end after it begins"),
+        (GOOD.replace("200.5", "NaN"), "0: does not end after it begins"),
+        (GOOD.replace("200.5", "50"), "0: does not end after it begins"),
+        (GOOD.replace('"x"', "7"), "0.matchers.0.value: Input should be a valid string"),
+        (GOOD.replace('"value":"x"', '"value":"x","is_regex":1'), "0.matchers.0.is_regex: Input should be"),
+        (GOOD.replace('{"name":"instance","value":"x"}', ""), "0.matchers: there are none"),
+        (GOOD.replace('"start_s"', '"begin"'), "0.start_s: Field required"),
+    ],
+)
+def test_damaged_file_is_told_and_kept_aside(
+    tmp_path: Path, content: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    written = content.encode(errors="surrogateescape")
+    (tmp_path / FILE).write_bytes(written)
+    kept = Register(tmp_path)
+    assert kept.periods(0.0) == []
+    (line,) = caplog.messages
+    assert line.startswith(f"{tmp_path / FILE} is damaged and set aside as .bad, no maintenance is remembered: {said}")
+    assert (tmp_path / f"{FILE}.bad").read_bytes() == written
+    named = kept.add(PERIOD, 100.0)
+    assert [period for _, period in Register(tmp_path).periods(150.0)] == [named]
+
+
+def test_file_as_it_is_written_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / FILE).write_text(GOOD)
+    ((source, period),) = Register(tmp_path).periods(150.0)
+    assert (source, period) == ("api", Period("a", (Matcher("instance", "x"),), 100.0, 200.5))
+    assert caplog.text == ""
 
 
 def test_folder_that_cannot_be_written_is_told_and_the_period_counts(

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
+import os
+import socket
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from detector.claim import FILE, Claims
 from detector.service import StartError, build_source, build_store
 from detector.watch import config_hash, judge_for
 from tests.detector.shell.stepped import SteppedClock, settings
+
+
+@pytest.fixture
+def claims() -> Iterator[Claims]:
+    taken = Claims()
+    yield taken
+    taken.release()
 
 
 def test_judge_is_made_of_the_settings() -> None:
@@ -98,19 +109,36 @@ def test_chosen_source_is_built_with_its_settings() -> None:
     ],
 )
 def test_folder_of_models_is_found_where_the_system_wants_it(
-    variables: dict[str, str], folder: str, tmp_path: Path
+    variables: dict[str, str], folder: str, tmp_path: Path, claims: Claims
 ) -> None:
     environment = {name: text.format(tmp_path) for name, text in variables.items()}
-    assert build_store(settings(), environment) is not None
+    assert build_store(settings(), environment, claims) is not None
     assert (tmp_path / folder).is_dir()
 
 
 def test_no_place_for_models_is_a_warning_and_a_named_one_an_error(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, claims: Claims, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert build_store(settings(), {"XDG_STATE_HOME": str(tmp_path / "file")}) is None
+    assert build_store(settings(), {"XDG_STATE_HOME": str(tmp_path / "file")}, claims) is None
     assert "models are not saved" in caplog.text
     with pytest.raises(StartError, match=r"state\.directory"):
-        build_store(settings(state={"directory": str(tmp_path / "file")}), {})
-    assert build_store(settings(state={"directory": ""}), {}) is None
+        build_store(settings(state={"directory": str(tmp_path / "file")}), {}, claims)
+    assert build_store(settings(state={"directory": ""}), {}, claims) is None
+
+
+def test_folder_belongs_to_one_detector_until_it_ends(
+    tmp_path: Path, claims: Claims, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = settings(state={"directory": str(tmp_path / "hostpulse")})
+    first, second = Claims(), claims
+    for _ in range(2):  # as at the start and when settings are read again
+        assert build_store(named, {}, first) is not None
+    who = f"another detector uses it: process {os.getpid()} on {socket.gethostname()}"
+    with pytest.raises(StartError, match=rf"^state\.directory: {tmp_path / 'hostpulse'} cannot be used: {who}$"):
+        build_store(named, {}, second)
+    assert build_store(settings(), {"XDG_STATE_HOME": str(tmp_path)}, second) is None
+    assert f"{tmp_path / 'hostpulse'} cannot be used: {who}" in caplog.text
+    first.release()
+    assert build_store(named, {}, second) is not None
+    assert (tmp_path / "hostpulse" / FILE).exists()

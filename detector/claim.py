@@ -1,0 +1,57 @@
+"""The claims of a running detector on its folders, so that two do not undo each other's saves.
+
+https://man7.org/linux/man-pages/man2/flock.2.html: the kernel takes it back however the program ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+from pathlib import Path
+from typing import BinaryIO
+
+FILE = "lock"
+_LONGEST = 200
+
+
+class Claims:
+    """All folders that this program uses; one that it no longer saves to may still hold its incidents."""
+
+    def __init__(self) -> None:
+        self._streams: dict[Path, BinaryIO] = {}
+
+    def take(self, directory: Path) -> None:
+        """Claim a folder, which is made where it is missing, until ``release``.
+
+        Raises OSError where it cannot be used; BlockingIOError, with who it is, where another program has claimed it.
+        """
+        if directory not in self._streams:
+            self._streams[directory] = _locked(directory)
+
+    def release(self) -> None:
+        """Claim nothing any more."""
+        for stream in self._streams.values():
+            stream.close()
+        self._streams = {}
+
+
+def _locked(directory: Path) -> BinaryIO:
+    directory.mkdir(parents=True, exist_ok=True)
+    stream = (directory / FILE).open("a+b")  # not truncated: it says who has the folder
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        stream.truncate(0)
+        stream.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        stream.flush()
+    except BlockingIOError:
+        stream.seek(0)
+        who = stream.read(_LONGEST).decode(errors="replace").strip() or "another process"
+        stream.close()
+        raise BlockingIOError(errno.EAGAIN, f"another detector uses it: {who}", str(directory)) from None
+    except OSError as error:
+        stream.close()
+        if error.errno != errno.ENOSPC:
+            raise
+    return stream
