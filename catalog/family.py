@@ -35,6 +35,7 @@ class Unit(StrEnum):
     HERTZ = "hertz"
     CELSIUS = "celsius"
     WATTS = "watts"
+    VOLTS = "volts"
     JOULES = "joules"
     CYCLES = "cycles"
     PAGES = "pages"

@@ -151,6 +151,8 @@ project's recorded tree and on written ones. Where the two differ on purpose:
 | label of a temperature | in a series of its own (`node_hwmon_sensor_label`) | the label `label` |
 | several sensor chips of one device | up to 1.11 one of them | each, what it is called added to `chip` |
 | temperatures of NVMe drives | among those of `node_hwmon` | `hostpulse_storage_nvme_temperature_celsius` |
+| label of a voltage | as that of a temperature | the label `label` |
+| frequency of a CPU | what its driver asked for last | what was measured, where the driver tells it (Linux 6.14) |
 | base frequency of a CPU | not told | `limit="base"` of `hostpulse_cpu_frequency_limit_hertz` |
 | perf events | from when it was started | from when this was started |
 
@@ -172,6 +174,7 @@ makes them fail. In a container the NVIDIA runtime has to hand the library in (`
 | `gpuhealth` | 15 s | limits, links, ECC errors, remapped rows, what the driver asks for, fans, processes |
 | `gpudevices` | 15 s | GPUs that are plugged in, and GPUs that the driver finds |
 | `gpumig`, `gpumode` | 15 s | instances of partitioned GPUs with their memory, how GPUs are set up (`standard`) |
+| `gpuprocesses` | 15 s | memory of each process, by its number and never by its name or command line (`full`) |
 | `gpuinfo` | once | what each GPU is |
 
 Calls to the driver take a lock of the whole driver and may block, so they are made in threads of their own, never in

@@ -71,12 +71,17 @@ _COMMANDS: Mapping[str, str] = {
 _EPILOG = "Exit codes: 0 all is well; 1 something failed at run time; 2 wrong flag or setting."
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
+_ALL_COMMANDS = "Measures the hardware of one host.\n\ncommands:\n" + "\n".join(
+    f"  {name:<10} {about}" for name, about in _COMMANDS.items()
+)
+
+
+def _parser(command: str, *, named: bool) -> argparse.ArgumentParser:
+    """The parser of a command, whose help is about that command alone where it was ``named``."""
     parser = argparse.ArgumentParser(
         prog=f"hostpulse-exporter {command}",
-        usage="hostpulse-exporter [COMMAND] [--FLAG=VALUE ...]",
-        description="Measures the hardware of one host.\n\ncommands:\n"
-        + "\n".join(f"  {name:<10} {about}" for name, about in _COMMANDS.items()),
+        usage=f"hostpulse-exporter {_usage(command) if named else '[COMMAND] [--FLAG=VALUE ...]'}",
+        description=_COMMANDS.get(command, "") if named else _ALL_COMMANDS,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -85,6 +90,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command not in _COMMANDS:
         parser.error(f"no such command: {command!r}; allowed: {', '.join(_COMMANDS)}")
     return parser
+
+
+def _usage(command: str) -> str:
+    return f"{command} {{{','.join(_SHELLS)}}}" if command == _COMPLETION else f"{command} [--FLAG=VALUE ...]"
 
 
 def _add_flags(parser: argparse.ArgumentParser, command: str) -> None:
@@ -128,9 +137,7 @@ def _host(settings: Settings, captured: Path | None, folder: Path) -> Host:
 
 def _write(text: str, out: Path | None) -> int:
     if out is None:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end without a traceback when the reader has had enough
-        sys.stdout.write(text)
-        return 0
+        return _print(text)
     try:
         out.write_text(text)
     except OSError as error:
@@ -139,11 +146,24 @@ def _write(text: str, out: Path | None) -> int:
     return 0
 
 
+def _print(text: str) -> int:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end without a traceback when the reader has had enough
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails once more at the end
+        sys.stderr.write(f"hostpulse-exporter: standard output cannot be written: {error.strerror}\n")
+        return 1
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 2 for a wrong command line."""
     given = list(sys.argv[1:] if argv is None else argv)
-    command = given.pop(0) if given and not given[0].startswith("-") else _SERVE
-    parser = _parser(command)
+    named = bool(given) and not given[0].startswith("-")
+    command = given.pop(0) if named else _SERVE
+    parser = _parser(command, named=named)
     arguments = parser.parse_args(given)
     if command == _COMPLETION:
         return _write(_completion(arguments.shell), None)

@@ -184,6 +184,18 @@ FREQUENCY_LIMIT_HERTZ = Family(
         Alias("node_cpu_scaling_frequency_max_hertz", adds={"limit": "policy_max"}),
     ),
 )
+FREQUENCY_HERTZ = Family(
+    "hostpulse_cpu_frequency_hertz",
+    Kind.GAUGE,
+    Unit.HERTZ,
+    "Frequency of each CPU as its driver tells it: measured over the last moment, or else what was asked for last.",
+    Subsystem.CPU,
+    ("cpu",),
+    Tier.SLOW,
+    Profile.FULL,
+    "/sys/devices/system/cpu/cpu*/cpufreq/{cpuinfo_avg_freq,scaling_cur_freq}",
+    (Alias("node_cpu_scaling_frequency_hertz"),),
+)
 INFO = Family(
     "hostpulse_cpu_info",
     Kind.INFO,

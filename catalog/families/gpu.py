@@ -333,6 +333,15 @@ PROCESSES = gpu_family(
     tier=Tier.SLOW,
     profile=Profile.STANDARD,
 )
+PROCESS_MEMORY_BYTES = gpu_family(
+    "process_memory_bytes",
+    Unit.BYTES,
+    "Memory of the GPU that each process holds; its number alone is told, and not what it is called.",
+    "nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3",
+    labels=("pid",),
+    tier=Tier.SLOW,
+    profile=Profile.FULL,
+)
 MIG_INFO = gpu_family(
     "mig_info",
     Unit.NONE,

@@ -163,6 +163,55 @@ HWMON_FAN_RPM = Family(
     "/sys/class/hwmon/hwmon*/fan*_input",
     (Alias("node_hwmon_fan_rpm"),),
 )
+HWMON_VOLTAGE_VOLTS = Family(
+    "hostpulse_host_hwmon_voltage_volts",
+    Kind.GAUGE,
+    Unit.VOLTS,
+    "Voltage that a board sensor or power supply reports.",
+    Subsystem.HOST,
+    ("chip", "sensor", "label"),
+    Tier.SLOW,
+    Profile.FULL,
+    "/sys/class/hwmon/hwmon*/in*_input",
+    (Alias("node_hwmon_in_volts", adds={"label": ""}),),
+)
+RAPL_POWER_LIMIT_WATTS = Family(
+    "hostpulse_host_rapl_power_limit_watts",
+    Kind.GAUGE,
+    Unit.WATTS,
+    "Mean power that a zone of a CPU package is held to, over a long and over a short time.",
+    Subsystem.HOST,
+    ("zone", "package", "constraint"),
+    Tier.SLOW,
+    Profile.FULL,
+    "/sys/class/powercap/intel-rapl*/constraint_*_power_limit_uw",
+)
+
+
+def _cooling(name: str, file: str, help_text: str) -> Family:
+    """A state of a cooling device, in steps of its own."""
+    return Family(
+        f"hostpulse_host_cooling_device_{name}",
+        Kind.GAUGE,
+        Unit.COUNT,
+        help_text,
+        Subsystem.HOST,
+        ("device", "type"),
+        Tier.SLOW,
+        Profile.FULL,
+        f"/sys/class/thermal/cooling_device*/{file}",
+        (Alias(f"node_cooling_device_{file}", renames={"device": "name"}),),
+    )
+
+
+COOLING_DEVICE_STATE = _cooling(
+    "state",
+    "cur_state",
+    "How hard a cooling device works, in steps of its own: a fan turns, or a CPU is slowed down; -1 is switched off.",
+)
+COOLING_DEVICE_MAX_STATE = _cooling(
+    "max_state", "max_state", "The most that a cooling device can do, in the same steps."
+)
 RAPL_ENERGY_JOULES = Family(
     "hostpulse_host_rapl_energy_joules_total",
     Kind.COUNTER,

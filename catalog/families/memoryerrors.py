@@ -33,16 +33,45 @@ EDAC_UNCORRECTABLE_ERRORS = _edac(
     "ue_count",
     "Memory errors that could not be corrected: data was lost.",
 )
-EDAC_DIMM_CORRECTABLE_ERRORS = Family(
-    "hostpulse_memory_edac_dimm_correctable_errors_total",
-    Kind.COUNTER,
-    Unit.COUNT,
+
+
+def _module(name: str, file: str, help_text: str, profile: Profile) -> Family:
+    """An error counter of a memory module."""
+    return Family(
+        f"hostpulse_memory_edac_dimm_{name}_errors_total",
+        Kind.COUNTER,
+        Unit.COUNT,
+        help_text,
+        Subsystem.MEMORY,
+        ("controller", "dimm", "label"),
+        Tier.SLOW,
+        profile,
+        f"/sys/devices/system/edac/mc/mc*/{{dimm,rank}}*/{file}",
+    )
+
+
+EDAC_DIMM_CORRECTABLE_ERRORS = _module(
+    "correctable",
+    "dimm_ce_count",
     "Memory errors that were corrected on one module: the one to replace.",
-    Subsystem.MEMORY,
-    ("controller", "dimm", "label"),
-    Tier.SLOW,
     Profile.STANDARD,
-    "/sys/devices/system/edac/mc/mc*/{dimm,rank}*/dimm_ce_count",
+)
+EDAC_DIMM_UNCORRECTABLE_ERRORS = _module(
+    "uncorrectable",
+    "dimm_ue_count",
+    "Memory errors of one module that could not be corrected, where the controller knows which module it was.",
+    Profile.FULL,
+)
+EDAC_DIMM_INFO = Family(
+    "hostpulse_memory_edac_dimm_info",
+    Kind.INFO,
+    Unit.NONE,
+    "What each memory module is: its place, its kind, how its errors are corrected, and the controller's driver.",
+    Subsystem.MEMORY,
+    ("controller", "dimm", "label", "location", "type", "mode", "driver"),
+    Tier.STATIC,
+    Profile.FULL,
+    "/sys/devices/system/edac/mc/mc*/mc_name, {dimm,rank}*/dimm_{label,location,mem_type,edac_mode}",
 )
 FAILURE_PAGES = Family(
     "hostpulse_memory_failure_pages_total",

@@ -18,18 +18,22 @@ _FILES = {
     "ce_count": memoryerrors.EDAC_CORRECTABLE_ERRORS,
     "ue_count": memoryerrors.EDAC_UNCORRECTABLE_ERRORS,
 }
+_MODULE_FILES = {
+    "dimm_ce_count": memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS,
+    "dimm_ue_count": memoryerrors.EDAC_DIMM_UNCORRECTABLE_ERRORS,
+}
 _MODULES = ("dimm", "rank")  # a controller has either: ranks where its driver cannot tell modules
 
 
 class EdacCollector(AttributeCollector):
-    """Two files a controller, and one a module, which is called what the board's maker or an administrator says."""
+    """Two files a controller and two a module, which is called what the board's maker or an administrator says."""
 
     name = "edac"
     tier = Tier.SLOW
-    families = (*_FILES.values(), memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS)
+    families = (*_FILES.values(), *_MODULE_FILES.values())
     sources = (
         *(f"{_DIRECTORY}/mc*/{file}" for file in _FILES),
-        *(f"{_DIRECTORY}/mc*/{kind}*/dimm_{file}" for kind in _MODULES for file in ("ce_count", "label")),
+        *(f"{_DIRECTORY}/mc*/{kind}*/{file}" for kind in _MODULES for file in (*_MODULE_FILES, "dimm_label")),
     )
     absent = "no driver for the memory controller is loaded"
     watches = (_DIRECTORY,)
@@ -40,12 +44,12 @@ class EdacCollector(AttributeCollector):
             number = controller.rpartition("/mc")[2]
             for file, family in _FILES.items():
                 yield Attribute(f"{controller}/{file}", family(number))
-            if context.wants(memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS):
-                yield from self._modules(context, controller, number)
+            yield from self._modules(context, controller, number)
 
     def _modules(self, context: Context, controller: str, number: str) -> Iterator[Attribute]:
-        for kind in _MODULES:
+        files = {file: family for file, family in _MODULE_FILES.items() if context.wants(family)}
+        for kind in _MODULES if files else ():
             for module in context.host.glob(f"{controller}/{kind}[0-9]*"):
                 label = context.host.text(f"{module}/dimm_label", "")
-                series = memoryerrors.EDAC_DIMM_CORRECTABLE_ERRORS(number, module.rpartition(f"/{kind}")[2], label)
-                yield Attribute(f"{module}/dimm_ce_count", series)
+                for file, family in files.items():
+                    yield Attribute(f"{module}/{file}", family(number, module.rpartition(f"/{kind}")[2], label))

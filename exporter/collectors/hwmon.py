@@ -1,4 +1,4 @@
-"""Temperatures, fans and power that board sensors report.
+"""Temperatures, fans, power and voltages that board sensors report.
 
 https://docs.kernel.org/hwmon/sysfs-interface.html
 """
@@ -19,8 +19,10 @@ _CHIPS = f"{_DIRECTORY}/hwmon*"
 _PLACES = ("", "device/")  # drivers of long ago keep the sensors with the device
 _MILLI, _MICRO = 1e-3, 1e-6
 _UNCLEAN = re.compile(r"[^a-z0-9:_]")
-_SENSOR = re.compile(r"(temp|fan)(\d+)_input|(power)(\d+)_(?:input|average)")
-_FACTORS = {"temp": _MILLI, "fan": 1.0, "power": _MICRO}
+_SENSOR = re.compile(r"(temp|fan|in)(\d+)_input|(power)(\d+)_(?:input|average)")
+_FACTORS = {"temp": _MILLI, "fan": 1.0, "in": _MILLI, "power": _MICRO}
+_LABELLED = {"temp": host.HWMON_TEMPERATURE_CELSIUS, "in": host.HWMON_VOLTAGE_VOLTS}
+_UNLABELLED = {"fan": host.HWMON_FAN_RPM, "power": host.HWMON_POWER_WATTS}
 
 
 class HwmonCollector(AttributeCollector):
@@ -31,13 +33,16 @@ class HwmonCollector(AttributeCollector):
 
     name = "hwmon"
     tier = Tier.SLOW
-    families = (host.HWMON_TEMPERATURE_CELSIUS, host.HWMON_FAN_RPM, host.HWMON_POWER_WATTS)
+    families = (*_LABELLED.values(), *_UNLABELLED.values())
     sources = (
         *(f"{_CHIPS}/{file}" for file in ("name", "device")),
         *(
             f"{_CHIPS}/{place}{file}"
             for place in _PLACES
-            for file in ("temp*_input", "temp*_label", "fan*_input", "power*_input", "power*_average")
+            for file in (
+                *("temp*_input", "temp*_label", "in*_input", "in*_label"),
+                *("fan*_input", "power*_input", "power*_average"),
+            )
         ),
     )
     absent = "no sensors, as in most virtual machines"
@@ -55,13 +60,11 @@ class HwmonCollector(AttributeCollector):
     def _sensor(self, context: Context, name: str, directory: str, match: re.Match[str]) -> Iterator[Attribute]:
         file, kind, number = match[0], match[1] or match[3], match[2] or match[4]
         path, sensor, factor = f"{directory}/{file}", f"{kind}{number}", _FACTORS[kind]
-        if kind == "temp":
-            label = context.host.text(f"{directory}/{sensor}_label", "")
-            yield Attribute(path, host.HWMON_TEMPERATURE_CELSIUS(name, sensor, label), factor)
-        elif kind == "power":
-            yield Attribute(path, host.HWMON_POWER_WATTS(name, sensor), factor)
-        elif context.wants(host.HWMON_FAN_RPM):
-            yield Attribute(path, host.HWMON_FAN_RPM(name, sensor), factor)
+        family = _LABELLED.get(kind) or _UNLABELLED[kind]
+        if not context.wants(family):
+            return
+        label = (context.host.text(f"{directory}/{sensor}_label", ""),) if kind in _LABELLED else ()
+        yield Attribute(path, family(name, sensor, *label), factor)
 
     def _names(self, context: Context) -> Mapping[str, str]:
         """Chips with their names; where one device has several chips, what each is called is added."""

@@ -5,7 +5,6 @@ https://docs.kernel.org/power/powercap/powercap.html
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import nan
 
@@ -14,11 +13,7 @@ from catalog.family import Tier
 from catalog.series import Series
 from exporter.attributes import Attribute, AttributeCollector
 from exporter.collector import Context
-
-_DIRECTORY = "/sys/class/powercap"
-_ZONES = f"{_DIRECTORY}/intel-rapl:*"
-_MICROJOULE = 1e-6
-_ZONE = re.compile(r"(?P<zone>.*?)(-(?P<package>\d.*))?", re.DOTALL)
+from exporter.powercap import ABSENT, DIRECTORY, MICRO, ZONES, zones
 
 
 class RaplCollector(AttributeCollector):
@@ -27,9 +22,9 @@ class RaplCollector(AttributeCollector):
     name = "rapl"
     tier = Tier.MEDIUM
     families = (host.RAPL_ENERGY_JOULES,)
-    sources = tuple(f"{_ZONES}/{file}" for file in ("name", "energy_uj", "max_energy_range_uj"))
-    absent = "no energy counters, as in most virtual machines"
-    watches = (_DIRECTORY,)
+    sources = tuple(f"{ZONES}/{file}" for file in ("name", "energy_uj", "max_energy_range_uj"))
+    absent = ABSENT
+    watches = (DIRECTORY,)
 
     def __init__(self, context: Context) -> None:
         self._range_joules: dict[Series, float] = {}
@@ -38,15 +33,12 @@ class RaplCollector(AttributeCollector):
         super().__init__(context)
 
     def attributes(self, context: Context) -> Iterator[Attribute]:
-        """Zones by name; the parts of a package (core, dram) are named by theirs and its number."""
-        for zone in context.host.glob(_ZONES):
-            directory = zone.rpartition("/")[2]
-            match = _ZONE.fullmatch(context.host.text(f"{zone}/name", directory))
-            assert match is not None, "the pattern matches any name"
-            series = host.RAPL_ENERGY_JOULES(match["zone"], match["package"] or directory.split(":")[1])
-            limit = context.host.text(f"{zone}/max_energy_range_uj", "")
-            self._range_joules[series] = int(limit) * _MICROJOULE if limit.isdecimal() else 0.0
-            yield Attribute(f"{zone}/energy_uj", series, _MICROJOULE)
+        """One file a zone."""
+        for path, zone, package in zones(context.host):
+            series = host.RAPL_ENERGY_JOULES(zone, package)
+            limit = context.host.text(f"{path}/max_energy_range_uj", "")
+            self._range_joules[series] = int(limit) * MICRO if limit.isdecimal() else 0.0
+            yield Attribute(f"{path}/energy_uj", series, MICRO)
 
     def read(self) -> list[float]:
         """Joules since the hardware's counters began, with what their wraps took added again."""

@@ -38,10 +38,13 @@ OTHERWISE = {
     family.name
     for family in (
         *(cpu.INTERRUPTS, cpu.INTERRUPTS_BY_CLASS, ethtool.BONDING_SLAVES, host.HWMON_POWER_WATTS),
+        cpu.FREQUENCY_HERTZ,
         *(cpu.CORE_THROTTLES, cpu.CORE_THROTTLE_SECONDS, cpu.PACKAGE_THROTTLES, cpu.PACKAGE_THROTTLE_SECONDS),
     )
 }
-NAMES = re.compile(r".*/(name|\w+_label|thermal_zone\d+/type)")  # files whose whole text becomes a label
+NAMES = re.compile(
+    r".*/(name|\w+_label|constraint_\d+_name|(thermal_zone|cooling_device)\d+/type)"
+)  # files whose whole text becomes a label
 
 Values = dict[Series, float]
 

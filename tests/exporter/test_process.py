@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from catalog import FAMILIES
 from detector.samples import decode
+from exporter.__main__ import main
 from tests.servers.process import Server, wait_until
 from tests.servers.programs import ROOT, start_exporter
 
@@ -206,6 +207,41 @@ def test_version_and_help_go_to_standard_output() -> None:
     shown = _run("--help")
     assert shown.returncode == 0
     assert all(text in shown.stdout for text in ("serve", "--sample.interval", "HOSTPULSE_EXPORTER_SAMPLE_INTERVAL"))
+
+
+@pytest.mark.parametrize(
+    ("command", "usage", "about", "flag"),
+    [
+        ("serve", "serve [--FLAG=VALUE ...]", "Serve /metrics and /api/v1/samples", "--sample.interval"),
+        ("record", "record [--FLAG=VALUE ...]", "Write all samples at full rate", "--out"),
+        ("capture", "capture [--FLAG=VALUE ...]", "Write all that the collectors read", "--replay"),
+        ("completion", "completion {bash,zsh,fish}", "Print what makes a shell complete", "{bash,zsh,fish}"),
+    ],
+)
+def test_help_of_a_command_is_about_that_command(
+    command: str, usage: str, about: str, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert shown.startswith(f"usage: hostpulse-exporter {usage}\n\n{about}")
+    assert flag in shown.partition("options:")[2] + shown.partition("positional arguments:")[2]
+    assert "commands:" not in shown
+
+
+def test_full_disk_behind_standard_output_is_told() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "exporter", "version"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    said = b"hostpulse-exporter: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_limit_of_open_files_is_raised_as_far_as_it_may_be(tmp_path: Path) -> None:

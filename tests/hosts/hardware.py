@@ -4,6 +4,7 @@ In the formats of https://docs.kernel.org/hwmon/sysfs-interface.html, https://do
 https://docs.kernel.org/admin-guide/RAS/main.html, https://docs.kernel.org/ABI/stable/sysfs-class-infiniband.html,
 https://docs.kernel.org/scheduler/sched-stats.html, https://docs.kernel.org/admin-guide/md.html,
 https://docs.kernel.org/driver-api/thermal/sysfs-api.html, https://docs.kernel.org/ABI/testing/sysfs-bus-pci.html,
+https://docs.kernel.org/admin-guide/mm/transhuge.html, https://docs.kernel.org/filesystems/proc.html,
 https://man7.org/linux/man-pages/man8/mountstats.8.html, https://docs.kernel.org/networking/bonding.html and
 https://docs.kernel.org/admin-guide/cgroup-v2.html.
 """
@@ -72,6 +73,9 @@ _FILES = {
     "/sys/class/hwmon/hwmon1/power1_average": "340000000\n",
     "/sys/class/hwmon/hwmon1/power2_average": "20500000\n",
     "/sys/class/hwmon/hwmon1/fan1_input": "4800\n",
+    "/sys/class/hwmon/hwmon1/in0_input": "12048\n",
+    "/sys/class/hwmon/hwmon1/in0_label": "+12V\n",
+    "/sys/class/hwmon/hwmon1/in1_input": "-11952\n",
     "/sys/class/hwmon/hwmon2/name": "nvme\n",
     "/sys/class/hwmon/hwmon2/temp1_input": "40850\n",
     "/sys/class/nvme/nvme0/hwmon2/temp1_input": "40850\n",
@@ -83,6 +87,16 @@ _FILES = {
     "/sys/class/powercap/intel-rapl:0:0/name": "dram\n",
     "/sys/class/powercap/intel-rapl:0:0/energy_uj": "118821284256\n",
     "/sys/class/powercap/intel-rapl:0:0/max_energy_range_uj": "262143328850\n",
+    "/sys/class/powercap/intel-rapl:0/constraint_0_name": "long_term\n",
+    "/sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw": "350000000\n",
+    "/sys/class/powercap/intel-rapl:0/constraint_1_name": "short_term\n",
+    "/sys/class/powercap/intel-rapl:0/constraint_1_power_limit_uw": "420000000\n",
+    "/sys/class/powercap/intel-rapl:0:0/constraint_0_power_limit_uw": "0\n",
+    "/sys/devices/system/edac/mc/mc0/mc_name": "Intel_10nm Socket#0 IMC#0\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_location": "channel 0 slot 0 \n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_mem_type": "Registered-DDR5\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_edac_mode": "S8ECD8ED\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_ue_count": "2\n",
     "/sys/devices/system/edac/mc/mc0/ce_count": "12\n",
     "/sys/devices/system/edac/mc/mc0/ue_count": "0\n",
     "/sys/devices/system/edac/mc/mc1/ce_count": "0\n",
@@ -101,6 +115,12 @@ _FILES = {
     "/sys/class/nvme/nvme0/state": "live\n",
     "/sys/class/nvme/nvme1/state": "deleting (no IO)\n",
     "/sys/block/md0/md/degraded": "1\n",
+    "/sys/class/thermal/cooling_device0/type": "Processor\n",
+    "/sys/class/thermal/cooling_device0/max_state": "10\n",
+    "/sys/class/thermal/cooling_device0/cur_state": "4\n",
+    "/sys/class/thermal/cooling_device1/type": "intel_powerclamp\n",
+    "/sys/class/thermal/cooling_device1/max_state": "50\n",
+    "/sys/class/thermal/cooling_device1/cur_state": "-1\n",
     "/sys/class/thermal/thermal_zone0/type": "x86_pkg_temp\n",
     "/sys/class/thermal/thermal_zone0/temp": "47125\n",
     "/sys/class/thermal/thermal_zone1/type": "acpitz\n",
@@ -114,6 +134,19 @@ _FILES = {
             ("base_frequency", 2_000_000),
             ("scaling_max_freq", 2_600_000 + cpu),
         )
+    },
+    f"{_CPU}/cpu0/cpufreq/scaling_cur_freq": "2100000\n",
+    f"{_CPU}/cpu2/cpufreq/scaling_cur_freq": "2200000\n",
+    f"{_CPU}/cpu2/cpufreq/cpuinfo_avg_freq": "2345678\n",
+    "/proc/buddyinfo": (
+        "Node 0, zone      DMA      0      0      1 \n"
+        "Node 0, zone   Normal   4381   1093    185 \n"
+        "Node 1, zone   Normal    567   5423      9 \n"
+    ),
+    **{
+        f"/sys/kernel/mm/transparent_hugepage/hugepages-{kib}kB/stats/{file}": f"{kib + count}\n"
+        for kib in (64, 2048)
+        for count, file in enumerate(("anon_fault_alloc", "anon_fault_fallback", "split", "nr_anon"))
     },
     "/proc/1/mountstats": MOUNTSTATS,
     f"{_PCI}/0000:17:00.0/current_link_speed": "32.0 GT/s PCIe\n",

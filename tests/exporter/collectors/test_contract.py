@@ -29,7 +29,7 @@ COLLECTORS = {name: kind for name, kind in discover().items() if not issubclass(
 HARDWARE = {
     "aer", "bonding", "cgroup", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors",
     "rdmalink", "cpufreq", "md", "memoryfailure", "nfs", "numadistance", "nvmestate", "pcielink", "rdmainfo", "thermal",
-    "cgrouplimits", "irqaffinity",
+    "cgrouplimits", "irqaffinity", "buddyinfo", "cooling", "cpufrequency", "edacinfo", "rapllimits", "thpsize",
 }  # fmt: skip
 CLEAR = (OSError, ValueError, Unavailable)
 

@@ -228,6 +228,14 @@ def test_bounds_of_frequencies_are_in_hertz(tmp_path: Path) -> None:
     assert len(values) == 8
 
 
+def test_frequency_is_what_was_measured_or_else_what_was_asked_for(tmp_path: Path) -> None:
+    host = hardware(tmp_path)
+    assert reading("cpufrequency", host) == {
+        'cpu_frequency_hertz{cpu="0"}': 2.1e9,
+        'cpu_frequency_hertz{cpu="2"}': 2345678e3,
+    }
+
+
 def test_load_is_a_gauge_by_window(tmp_path: Path) -> None:
     values = reading("loadavg", written(tmp_path, {"/proc/loadavg": "0.75 1.5 2.25 2/1234 5678\n"}))
     assert values == {

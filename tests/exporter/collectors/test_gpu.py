@@ -23,7 +23,7 @@ from tests.nvml import Stub, profiles
 from tests.servers.process import wait_until
 
 MIB = 1 << 20
-NAMES = ("gpu", "gpuhealth", "gpuinfo", "gpumode", "gpumig", "gpudevices", "gpugpm")
+NAMES = ("gpu", "gpuhealth", "gpuinfo", "gpumode", "gpumig", "gpudevices", "gpugpm", "gpuprocesses")
 PROFILES: dict[str, Mapping[str, object]] = {"H100": profiles.H100, "H200": profiles.H200_MIG, "L40S": profiles.L40S}
 
 
@@ -240,6 +240,15 @@ def test_instances_of_a_parted_gpu_come_and_go(stub: Stub) -> None:
         assert "0,3,0,2g.35gb,MIG-00000000-0002-0000-0000-000000000000" in of(values, gpu.MIG_INFO)
         stub.forget("*.mig.2.name")
         assert "0,3" not in of(readings(one), gpu.MIG_MEMORY_USED_BYTES)
+
+
+def test_memory_of_processes_is_told_by_number_and_once(stub: Stub) -> None:
+    stub.say(profiles.host(profiles.L40S))
+    stub.say({"compute_processes": 2, "graphics_processes": 3}, "*")
+    with closing(collector("gpuprocesses")) as one:
+        assert of(readings(one), gpu.PROCESS_MEMORY_BYTES) == {f"0,{pid}": MIB for pid in (1000, 1001, 1002)}
+        stub.say({"compute_processes": 1, "graphics_processes": 0}, "*")
+        assert of(readings(one), gpu.PROCESS_MEMORY_BYTES) == {"0,1000": MIB}
 
 
 def test_mode_and_info_name_each_gpu(stub: Stub) -> None:

@@ -88,12 +88,66 @@ def test_corrected_errors_are_by_module_with_the_label_of_its_place(tmp_path: Pa
     host = hardware(tmp_path)
     values = reading("edac", host)
     family = "memory_edac_dimm_correctable_errors_total"
-    assert {series: value for series, value in values.items() if "dimm" in series} == {
+    assert {series: value for series, value in values.items() if "dimm_correctable" in series} == {
         f'{family}{{controller="0",dimm="0",label="CPU_SrcID#0_MC#0_Chan#0_DIMM#0"}}': 11,
         f'{family}{{controller="0",dimm="3",label="CPU_SrcID#0_MC#0_Chan#1_DIMM#1"}}': 1,
         f'{family}{{controller="1",dimm="2",label=""}}': 0,
     }
+    uncorrectable = {series: value for series, value in values.items() if "dimm_uncorrectable" in series}
+    assert list(uncorrectable.values()) == [2]
+    assert not any("dimm_uncorrectable" in series for series in reading("edac", host, Profile.STANDARD))
     assert len(reading("edac", host, Profile.CORE)) == 4
+
+
+def test_memory_modules_are_told_with_their_places(tmp_path: Path) -> None:
+    told = list(reading("edacinfo", hardware(tmp_path)))
+    assert told[0] == (
+        'memory_edac_dimm_info{controller="0",dimm="0",label="CPU_SrcID#0_MC#0_Chan#0_DIMM#0",'
+        'location="channel 0 slot 0",type="Registered-DDR5",mode="S8ECD8ED",driver="Intel_10nm Socket#0 IMC#0"}'
+    )
+    assert len(told) == 3
+
+
+def test_free_blocks_are_by_node_zone_and_order(tmp_path: Path) -> None:
+    values = reading("buddyinfo", hardware(tmp_path))
+    assert values['memory_free_blocks{node="0",zone="DMA",order="2"}'] == 1
+    assert values['memory_free_blocks{node="1",zone="Normal",order="1"}'] == 5423
+    assert len(values) == 9
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("Node 0, zone DMA 1 2 \nNode 0, zone Normal 1 \n", "not of one length"),
+        ("Node 0, zone DMA \n", "not of one length"),
+        ("Node 0, zone DMA 1 2\n", "each number with a blank behind it"),
+        ("Node 0, zone DMA 1 \nNode 0, zone DMA 2 \n", "names a zone twice"),
+        ("Node x, zone DMA 1 \n", "not of a zone of a node"),
+        ("Node 18446744073709551615, zone DMA 1 \n", "not of a zone of a node"),
+        ("Page 0, zone DMA 1 \n", "not of a zone of a node"),
+        ("Node 0, zone DMA many \n", "is not a number"),
+        (" \n", "is empty"),
+    ],
+)
+def test_other_format_of_free_blocks_is_refused(content: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"/proc/buddyinfo: .*{said}"):
+        opened("buddyinfo", written(tmp_path, {"/proc/buddyinfo": content}))
+
+
+def test_zone_that_comes_later_is_told_from_then_on(tmp_path: Path) -> None:
+    collector = opened("buddyinfo", written(tmp_path, {"/proc/buddyinfo": "Node 0, zone Normal 7 8 \n"}))
+    written(tmp_path, {"/proc/buddyinfo": "Node 0, zone Normal 7 9 \nNode 0, zone Movable 5 6 \n"})
+    assert list(latest(collector).values()) == [7, 9, 5, 6]
+    assert len(collector.series) == 4
+    collector.close()
+
+
+def test_transparent_huge_pages_are_by_size(tmp_path: Path) -> None:
+    assert reading("thpsize", hardware(tmp_path)) == {
+        f'memory_thp_size_{name}{{size="{kib}kB"}}': kib + count
+        for kib in (64, 2048)
+        for count, name in enumerate(("fault_allocations_total", "fault_fallbacks_total", "splits_total", "anon_pages"))
+    }
 
 
 def test_distance_of_nodes_is_from_each_to_each(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.family import Profile
 from tests.exporter.collectors import latest, opened, reading
 from tests.hosts import written
 from tests.hosts.hardware import hardware
@@ -19,9 +20,15 @@ def test_sensors_are_named_by_device_and_scaled(tmp_path: Path) -> None:
         'host_hwmon_temperature_celsius{chip="platform_coretemp_0",sensor="temp1",label="Package id 0"}': 54.0,
         'host_hwmon_temperature_celsius{chip="platform_coretemp_0",sensor="temp2",label=""}': -1.5,
         'host_hwmon_fan_rpm{chip="power_meter",sensor="fan1"}': 4800.0,
+        'host_hwmon_voltage_volts{chip="power_meter",sensor="in0",label="+12V"}': pytest.approx(12.048),
+        'host_hwmon_voltage_volts{chip="power_meter",sensor="in1",label=""}': pytest.approx(-11.952),
         'host_hwmon_power_watts{chip="power_meter",sensor="power1"}': 350.0,
         'host_hwmon_power_watts{chip="power_meter",sensor="power2"}': 20.5,
     }
+
+
+def test_voltages_are_read_where_they_are_wanted_only(tmp_path: Path) -> None:
+    assert not [series for series in reading("hwmon", hardware(tmp_path), Profile.STANDARD) if "volts" in series]
 
 
 def test_sensor_that_does_not_answer_is_missing_and_all_of_them_are_a_fault(tmp_path: Path) -> None:
@@ -59,6 +66,23 @@ def test_energy_goes_on_where_its_counter_wraps(tmp_path: Path) -> None:
     assert latest(collector)[package] == pytest.approx(wrapped + 2.0)
     assert before < wrapped
     collector.close()
+
+
+def test_limits_of_power_are_by_zone_and_constraint(tmp_path: Path) -> None:
+    assert reading("rapllimits", hardware(tmp_path)) == {
+        'host_rapl_power_limit_watts{zone="package",package="0",constraint="long_term"}': 350.0,
+        'host_rapl_power_limit_watts{zone="package",package="0",constraint="short_term"}': 420.0,
+        'host_rapl_power_limit_watts{zone="dram",package="0",constraint="0"}': 0.0,
+    }
+
+
+def test_cooling_devices_are_told_in_their_own_steps(tmp_path: Path) -> None:
+    assert reading("cooling", hardware(tmp_path)) == {
+        'host_cooling_device_state{device="0",type="Processor"}': 4,
+        'host_cooling_device_max_state{device="0",type="Processor"}': 10,
+        'host_cooling_device_state{device="1",type="intel_powerclamp"}': -1,
+        'host_cooling_device_max_state{device="1",type="intel_powerclamp"}': 50,
+    }
 
 
 def test_pci_errors_are_those_of_the_devices_that_matter(tmp_path: Path) -> None:
