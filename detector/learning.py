@@ -14,13 +14,13 @@ from detector.judge import Judge
 from detector.model import FUSED, LASTING, Model, fit_model
 from detector.paper import fit_paper
 from detector.peers import PeerState, fit_peers
+from detector.recurrence import Closed, shape_of, usual
 from detector.state import NO_LEVELS, HostState, Levels, Scored
 from detector.timescale import time_scale_s, window_for
 from detector.training import FULL_ROWS, Float32s, align
 
 MOST_MAXIMA = 10_080  # a week of minutes
 DAY_S = 86400.0
-USUAL_FROM = 3  # episodes of one subsystem within a day: their windows are learned from
 MOST_FLAGGED, MOST_CLOSED = 200, 50  # windows of an episode that are kept, and episodes of a day
 
 
@@ -56,7 +56,8 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     past = {FUSED: (judge_by.sudden.shared(rules), maxima)}
     if judge_by.lasting is not None:
         past[LASTING] = (judge_by.lasting.shared(rules), lasting_maxima)
-    model = fit_model(ends_s, x, state.features, judge_by.window_s, past, per_day, judge_by.smoothing)
+    flagged = state.training.flagged()
+    model = fit_model(ends_s, x, flagged, state.features, judge_by.window_s, past, per_day, judge_by.smoothing)
     if judge_by.window_bounds_s is not None:
         wanted_s = judge_by.window_bounds_s[0]  # of a host with peers, who are compared in windows of one length
         if not state.peers.group:
@@ -102,7 +103,7 @@ def _fit_peers(state: HostState, judge_by: Judge, rules: int) -> PeerState:
     ends_s, rows, names = state.training.table()
     own = tuple(str(feature) for feature in state.features)
     x, middle = align(rows, names, own), align(rows, names, among(own, peers.group))
-    there = ~np.isnan(middle).all(axis=1)
+    there = ~np.isnan(middle).all(axis=1) & ~state.training.flagged()
     peers = replace(peers, model=None, normalised=(), sizes=(), maxima=np.empty(0) if _growing(state) else peers.maxima)
     if there.sum() < judge_by.least_rows:
         return peers
@@ -124,10 +125,12 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
     """The state after learning from a window; from none of them while an episode is open or just over."""
     episode = state.episode
     if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
-        state = _learn_flagged(state, names, judge_by)
+        training = state.training
+        for each_s, each in state.flagged:
+            training = training.add(each_s, each, names, judge_by.stride_s)
         peers = replace(state.peers, worst=-np.inf)
-        state = replace(state, pending=(), flagged=(), worst=NO_LEVELS, peers=peers, rebaselining=True)
-        state = replace(state, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
+        state = replace(state, training=training, pending=(), flagged=(), worst=NO_LEVELS, peers=peers)
+        state = replace(state, rebaselining=True, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
     if state.rebaselining:
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
     now = levels(state, end_s, judge_by)
@@ -155,9 +158,11 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
     """
     model, episode = state.model, state.episode
     assert model is not None, "an episode was judged by a model"
-    closed = (*(item for item in state.closed if end_s - item[0] < DAY_S), (end_s, episode.subsystem))[-MOST_CLOSED:]
-    if sum(subsystem == episode.subsystem for _, subsystem in closed) >= USUAL_FROM:
-        state = _learn_flagged(state, names, judge_by)
+    earlier = tuple(each for each in state.closed if end_s - each.end_s < DAY_S)
+    newest = Closed(end_s, episode.subsystem, _shape(state, model, names))
+    if usual(newest, earlier):
+        training = state.training.add_flagged(state.flagged, names, judge_by.stride_s)
+        state = replace(state, training=training, outdated=True)
     bounds = (model.fused.bound, model.lasting.bound if model.lasting else np.inf)
     sudden, lasting = (min(level, MARGIN * bound) for level, bound in zip(state.worst, bounds, strict=True))
     peers = state.peers
@@ -170,18 +175,16 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
         maxima=_with(state.maxima, sudden),
         lasting_maxima=_with(state.lasting_maxima, lasting),
         peers=peers,
-        closed=closed,
+        closed=(*earlier, newest)[-MOST_CLOSED:],
         flagged=(),
         worst=NO_LEVELS,
     )
 
 
-def _learn_flagged(state: HostState, names: tuple[str, ...], judge_by: Judge) -> HostState:
-    """The state after learning from the windows of an episode."""
-    training = state.training
-    for end_s, x in state.flagged:
-        training = training.add(end_s, x, names, judge_by.stride_s)
-    return replace(state, training=training, outdated=True)
+def _shape(state: HostState, model: Model, names: tuple[str, ...]) -> Float32s:
+    """Of the episode that is just over."""
+    z = model.parts.scaler.deviations(align(np.stack([x for _, x in state.flagged]), names, model.names))
+    return shape_of(z, np.zeros(z.shape[1]) if state.before is None else state.before)
 
 
 def _count_minute(state: HostState, end_s: float, now: Levels, apart: float, period_s: float) -> HostState:

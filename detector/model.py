@@ -119,6 +119,7 @@ def layout_of(
 def fit_model(
     end_s: Floats,
     x: Floats,
+    flagged: npt.NDArray[np.bool_],
     features: tuple[Feature, ...],
     window_s: float,
     past: Mapping[str, tuple[Rule, Floats]],
@@ -128,21 +129,24 @@ def fit_model(
     """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``past``: the rules ``FUSED`` and ``LASTING``, each with
     its maxima, ``per_day`` of which make a day, as in ``calibrate``.
 
-    It is calibrated on means of ``smoothing`` windows.
+    It is calibrated on means of ``smoothing`` windows, and not on those that are ``flagged`` bool[N]: the detectors
+    know what came again and again, but a bound that lets all of it pass would let everything else pass too.
     """
     raw, evidence = _held_out(end_s, x, features, window_s)
     parts = fit_parts(x, features)
-    kept = ordinary(raw)
+    kept = ~flagged
+    kept[kept] = ordinary(raw[kept])
     normaliser = fit_normaliser(raw[kept], np.array([detector.least_range for detector in parts.detectors]))
     runs, runs_kept = unbroken(end_s), unbroken(end_s[kept])
     held_out, seen = (
         _with_fused(smoothed(normaliser(scores), runs, smoothing), parts)
         for scores in (raw, parts.raw(parts.scaler.deviations(x)))
     )
+    held_out, seen, runs = held_out[kept], seen[~flagged], unbroken(end_s[~flagged])
     rule, maxima = past[FUSED]
     calibrations = {
         name: calibrate(
-            held_out[kept, column],
+            held_out[:, column],
             runs_kept,
             maxima if name == FUSED else np.empty(0),
             per_day,
@@ -151,7 +155,7 @@ def fit_model(
         )
         for column, name in enumerate([*(detector.name for detector in parts.detectors), FUSED])
     }
-    lasting = _calibrate_lasting(held_out[kept, -1], runs_kept, seen[:, -1], runs, past, per_day)
+    lasting = _calibrate_lasting(held_out[:, -1], runs_kept, seen[:, -1], runs, past, per_day)
     calibrations |= {} if lasting is None else {LASTING: lasting}
     usual = np.maximum(high(evidence[kept]), attribution.LEAST_EVIDENCE)
     usual_lasting = np.maximum(np.quantile(evidence[kept], USUAL_LASTING, axis=0), attribution.LEAST_EVIDENCE)

@@ -28,11 +28,12 @@ from detector.peers import PeerState
 from detector.peers import from_arrays as peers_from_arrays
 from detector.peers import to_arrays as peers_to_arrays
 from detector.pruning import Groups
+from detector.recurrence import Closed
 from detector.scaling import Scaler
 from detector.timescale import followed
 from detector.training import Block, Float32s, Training
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 NEVER = float("nan")
 Levels = tuple[float, float]  # alarm statistics of what is sudden and of what lasts
 NO_LEVELS = (-np.inf, -np.inf)
@@ -66,7 +67,7 @@ class HostState:
     float64[F] is the mean |deviation| before the open episode, which was opened by what ``lasts`` or by what is sudden;
     ``pending`` are windows that are not trained on until it is sure that no episode began with them; ``flagged`` are
     the newest windows of the episode that is open or just over, and ``worst`` its largest alarm statistics; ``closed``
-    are the last day's episodes, when they ended and what was blamed, and a model is ``outdated`` once they are learned;
+    are the last day's episodes, and a model is ``outdated`` once one of them is learned;
     ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past minutes; windows that end in
     ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count. ``window_s`` is how long
     the windows are that it was learned from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for,
@@ -78,7 +79,7 @@ class HostState:
     pending: tuple[tuple[float, Float32s], ...] = ()
     flagged: tuple[tuple[float, Float32s], ...] = ()
     worst: Levels = NO_LEVELS
-    closed: tuple[tuple[float, str], ...] = ()
+    closed: tuple[Closed, ...] = ()
     outdated: bool = False
     model: Model | None = None
     window_s: float = NEVER
@@ -142,7 +143,7 @@ class HostState:
             "fitted_s": self.fitted_s,
             "window_s": self.window_s,
             "wanted_s": list(self.wanted_s),
-            "blocks": [list(block.names) for block in self.training.blocks],
+            "blocks": [{"names": list(block.names), "flagged": block.flagged} for block in self.training.blocks],
             "model": None,
             "peers": None,
         }
@@ -164,8 +165,8 @@ class HostState:
         if header["catalog"] != catalog_hash():
             raise ValueError("state was made with another catalog of signals")
         blocks = tuple(
-            Block(arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"], tuple(names))
-            for number, names in enumerate(header["blocks"])
+            Block(arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"], tuple(entry["names"]), entry["flagged"])
+            for number, entry in enumerate(header["blocks"])
         )
         training = Training(blocks=blocks, names=tuple(header["names"]))
         model = None if header["model"] is None else _model_from_arrays(header["model"], arrays)

@@ -1,6 +1,8 @@
-"""Training memory: a bounded, unflagged sample of a host's past windows, in blocks that follow each other.
+"""Training memory: a bounded sample of a host's past windows, in blocks that follow each other.
 
-Blocks, not single windows, because calibration needs stretches of time. They cover the last day, or the last ten times
+Blocks, not single windows, because calibration needs stretches of time. Windows of an episode are in blocks of their
+own, which say so: what came again and again is known to the detectors, but is no measure of how far a healthy host
+strays. They cover the last day, or the last ten times
 what they hold, evenly: what happens rarely is among them, and the baseline follows the host.
 """
 
@@ -21,15 +23,18 @@ FULL_ROWS = MOST_ROWS * 3 // 4  # blocks that new devices cut short must not mak
 HORIZON_S, HORIZON_MEMORIES = 86400.0, 10
 
 Float32s = npt.NDArray[np.float32]
+Rows = tuple[tuple[float, Float32s], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Windows in order of time, lost and flagged ones left out: ends float64[n], features float32[n, F], ``names``."""
+    """Windows in order of time, lost ones left out: ends float64[n], features float32[n, F], ``names``, and whether an
+    alarm was raised while they were."""
 
     end_s: Floats
     x: Float32s
     names: tuple[str, ...]
+    flagged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Training:
     """Completed ``blocks`` and the one being filled."""
 
     blocks: tuple[Block, ...] = ()
-    filling: tuple[tuple[float, Float32s], ...] = ()
+    filling: Rows = ()
     names: tuple[str, ...] = ()
 
     @property
@@ -60,8 +65,19 @@ class Training:
         state = replace(state, filling=(*state.filling, (end_s, x)), names=names)
         return state._complete(stride_s) if len(state.filling) >= BLOCK_ROWS else state
 
+    def add_flagged(self, rows: Rows, names: tuple[str, ...], stride_s: float) -> Training:
+        """With the windows of an episode."""
+        state = self._complete(stride_s) if self.filling else self
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = _block(rows[start : start + BLOCK_ROWS], names, flagged=True)
+            state = replace(state, blocks=(*state.blocks, block))._forget(stride_s)
+        return state
+
     def _complete(self, stride_s: float) -> Training:
-        state = replace(self, blocks=(*self.blocks, _block(self.filling, self.names)), filling=())
+        return replace(self, blocks=(*self.blocks, _block(self.filling, self.names)), filling=())._forget(stride_s)
+
+    def _forget(self, stride_s: float) -> Training:
+        state = self
         most = state.most_blocks
         horizon_s = max(HORIZON_S, HORIZON_MEMORIES * most * BLOCK_ROWS * stride_s)
         blocks = state.blocks
@@ -75,13 +91,21 @@ class Training:
 
         Older blocks with other features are aligned by name; what they lack is NaN.
         """
-        blocks = self.blocks if not self.filling else (*self.blocks, _block(self.filling, self.names))
-        blocks = tuple(sorted(blocks, key=lambda block: float(block.end_s[0])))
+        blocks = self._ordered()
         if not blocks:
             return np.empty(0), np.empty((0, 0)), ()
         names = blocks[-1].names
         x = np.concatenate([align(block.x.astype(np.float64), block.names, names) for block in blocks])
         return np.concatenate([block.end_s for block in blocks]), x, names
+
+    def flagged(self) -> npt.NDArray[np.bool_]:
+        """Which windows of the table are of episodes, bool[N]."""
+        parts = [np.full(len(block.end_s), block.flagged) for block in self._ordered()]
+        return np.concatenate([np.empty(0, dtype=bool), *parts])
+
+    def _ordered(self) -> tuple[Block, ...]:
+        blocks = self.blocks if not self.filling else (*self.blocks, _block(self.filling, self.names))
+        return tuple(sorted(blocks, key=lambda block: float(block.end_s[0])))
 
 
 def _superfluous(start_s: Floats, horizon_s: float) -> int:
@@ -92,8 +116,8 @@ def _superfluous(start_s: Floats, horizon_s: float) -> int:
     return int(np.argmin(start_s[2:] - start_s[:-2])) + 1
 
 
-def _block(rows: tuple[tuple[float, Float32s], ...], names: tuple[str, ...]) -> Block:
-    return Block(np.array([end_s for end_s, _ in rows]), np.stack([x for _, x in rows]), names)
+def _block(rows: Rows, names: tuple[str, ...], *, flagged: bool = False) -> Block:
+    return Block(np.array([end_s for end_s, _ in rows]), np.stack([x for _, x in rows]), names, flagged)
 
 
 def align(x: Floats, names: tuple[str, ...], wanted: tuple[str, ...]) -> Floats:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from detector.calibration import MARGIN
-from detector.learning import USUAL_FROM, fit, window_wanted_s
+from detector.learning import fit, window_wanted_s
 from detector.peers import PeerState
-from tests.detector.synthetic import START_S, fault_of, synthetic_frame
+from detector.recurrence import USUAL_FROM
+from tests.detector.synthetic import START_S, Fault, fault_of, synthetic_frame
 from tests.detector.watching import JUDGE, Watched, watch
 
 FAULT_S = 260.0
@@ -24,15 +26,19 @@ def learned() -> Watched:
     return watch(synthetic_frame(LEARNED_S))
 
 
-def _again(learned: Watched, times: int, subsystems: tuple[str, ...] = ("memory",)) -> Watched:
-    """A host on which the same came so many times, two minutes apart, of each subsystem in turn."""
-    starts_s = [FAULT_S + number * AGAIN_S for number in range(times)]
-    faults = [
-        fault
-        for number, start_s in enumerate(starts_s)
-        for fault in fault_of(subsystems[number % len(subsystems)], start_s, start_s + LASTS_S)
-    ]
-    frame = synthetic_frame(starts_s[-1] + AGAIN_S - 5.0, faults)
+def _again(learned: Watched, times: int) -> Watched:
+    """A host on which the same came so many times."""
+    return _in_turn(learned, ["memory"] * times)
+
+
+def _in_turn(learned: Watched, faults: Sequence[str], parts: Sequence[slice] = ()) -> Watched:
+    """A host that had these faults, two minutes apart, or of each only those parts."""
+    whole = [slice(None)] * len(faults)
+    placed: list[Fault] = []
+    for number, (subsystem, part) in enumerate(zip(faults, parts or whole, strict=True)):
+        start_s = FAULT_S + number * AGAIN_S
+        placed += fault_of(subsystem, start_s, start_s + LASTS_S)[part]
+    frame = synthetic_frame(FAULT_S + len(faults) * AGAIN_S - 5.0, placed)
     return watch(frame, replace(JUDGE, refit_s=30.0), learned.state, LEARNED_S)
 
 
@@ -104,6 +110,19 @@ def test_what_comes_again_and_again_is_learned_and_no_longer_alarms(learned: Wat
     assert len(watched.openings_s) == USUAL_FROM
 
 
+def test_what_was_learned_makes_a_host_deaf_to_nothing_else(learned: Watched) -> None:
+    others = ["network", "storage", "cpu"]
+    watched = _in_turn(learned, ["memory"] * (USUAL_FROM + 1) + others)
+    assert watched.state.training.flagged().any()
+    assert [verdict.subsystem for verdict in watched.openings[-len(others) :]] == others
+
+
+def test_faults_of_one_subsystem_that_have_nothing_in_common_are_not_learned(learned: Watched) -> None:
+    watched = _in_turn(learned, ["memory"] * USUAL_FROM, [slice(0, 2), slice(2, 3), slice(4, 6)])
+    assert [verdict.subsystem for verdict in watched.openings] == ["memory"] * USUAL_FROM
+    assert not watched.state.training.flagged().any()
+
+
 def test_episode_that_is_learned_counts_among_the_largest_levels_too(learned: Watched) -> None:
     judge_by = replace(JUDGE, refit_s=1e6)
     starts_s = [FAULT_S + number * AGAIN_S for number in range(USUAL_FROM)]
@@ -117,7 +136,7 @@ def test_episode_that_is_learned_counts_among_the_largest_levels_too(learned: Wa
 
 
 def test_episodes_of_several_subsystems_are_not_one_that_comes_again(learned: Watched) -> None:
-    watched = _again(learned, USUAL_FROM, ("memory", "storage", "network"))
+    watched = _in_turn(learned, ["memory", "storage", "network"])
     third_s = FAULT_S + (USUAL_FROM - 1) * AGAIN_S
     assert _learned_in(watched, third_s, third_s + LASTS_S) == 0
 

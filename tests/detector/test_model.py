@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from detector.calibration import Rule, alarm_statistic
@@ -17,11 +18,17 @@ SUDDEN, LASTS = Rule(5, 10, 0.5, 0.05), Rule(30, 60, 0.5, 0.05)
 FEATURES = 40
 
 
-def _fit(x: Floats, features: tuple[Feature, ...] | None = None, maxima: Floats | None = None) -> Model:
+def _fit(
+    x: Floats,
+    features: tuple[Feature, ...] | None = None,
+    maxima: Floats | None = None,
+    flagged: npt.NDArray[np.bool_] | None = None,
+) -> Model:
     maxima = np.empty(0) if maxima is None else maxima
     past = {FUSED: (SUDDEN, maxima), LASTING: (LASTS, maxima)}
     features = features or plain_features(x.shape[1])
-    return fit_model(np.arange(float(len(x))), x, features, 3.0, past, 1440.0, 1)
+    flagged = np.zeros(len(x), dtype=bool) if flagged is None else flagged
+    return fit_model(np.arange(float(len(x))), x, flagged, features, 3.0, past, 1440.0, 1)
 
 
 def _rated(model: Model, x: Floats) -> Rating:
@@ -53,6 +60,19 @@ def test_shift_exceeds_the_bound_of_every_detector(model: Model) -> None:
     assert np.median(rating.scores[FUSED]) > 1.0
     assert np.median(rating.scores["deviation"]) > 1.0
     assert np.median(rating.scores["subspace"]) > 1.0
+
+
+def test_flagged_windows_are_no_measure_of_the_others() -> None:
+    x = 10.0 * deviations(600, FEATURES)
+    flagged = np.zeros(600, dtype=bool)
+    for number, start in enumerate((100, 250, 500)):
+        flagged[start : start + 20] = True
+        x[start : start + 20, number::GROUPS] += 1500.0
+    deaf, hearing = _fit(x), _fit(x, flagged=flagged)
+    other = 10.0 * deviations(50, FEATURES, seed=3)
+    other[:, 3::GROUPS] += 150.0
+    medians = [float(np.median(_rated(one, other).scores[FUSED])) for one in (deaf, hearing)]
+    assert medians[0] < 1.0 < medians[1]
 
 
 def test_window_without_data_has_no_score_and_no_coverage(model: Model) -> None:

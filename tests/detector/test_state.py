@@ -42,6 +42,14 @@ def test_restored_state_goes_on_learning_from_what_it_had(learned: Watched) -> N
     assert restored.features == learned.state.features
 
 
+def test_restored_state_knows_which_windows_are_of_an_episode(learned: Watched) -> None:
+    state = learned.state
+    rows = tuple(zip(state.training.table()[0] + 1e4, state.training.table()[1].astype(np.float32), strict=True))
+    flagged = replace(state, training=state.training.add_flagged(rows[:70], state.training.names, 1.0))
+    assert np.array_equal(_through_a_file(flagged).training.flagged(), flagged.training.flagged())
+    assert flagged.training.flagged().sum() == 70
+
+
 def test_state_saved_twice_is_the_same(learned: Watched) -> None:
     header, arrays = learned.state.to_arrays()
     again, more = _through_a_file(learned.state).to_arrays()

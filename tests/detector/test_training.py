@@ -121,6 +121,24 @@ def test_columns_are_aligned_by_name() -> None:
     assert align(np.empty((0, 0)), (), ("a",)).shape == (0, 1)
 
 
+def test_windows_of_an_episode_are_told_from_the_others() -> None:
+    rows = tuple((START_S + 100.0 + number, _row(7)) for number in range(BLOCK_ROWS + 5))
+    training = _fill(_fill(Training(), 30).add_flagged(rows, NAMES, 1.0), 10, START_S + 500.0)
+    ends_s, x, _ = training.table()
+    assert training.rows == len(ends_s) == 30 + len(rows) + 10
+    assert np.array_equal(training.flagged(), (ends_s >= START_S + 100.0) & (ends_s < START_S + 500.0))
+    assert np.array_equal(x[training.flagged(), 0], [7.0] * len(rows))
+
+
+def test_windows_of_episodes_are_forgotten_like_all_others() -> None:
+    training = Training()
+    for number in range(3 * MOST_BLOCKS * module.MOST_TIMES):
+        rows = tuple((START_S + number * BLOCK_ROWS + row, _row(number)) for row in range(BLOCK_ROWS))
+        training = training.add_flagged(rows, NAMES, 1.0)
+    assert len(training.blocks) == training.most_blocks
+
+
 def test_empty_memory_gives_an_empty_table() -> None:
     ends_s, x, names = Training().table()
     assert (ends_s.shape, x.shape, names, Training().rows) == ((0,), (0, 0), (), 0)
+    assert len(Training().flagged()) == 0

@@ -31,14 +31,17 @@ class Watched:
         return tuple(verdict for verdict in self.verdicts if start_s < verdict.end_s - START_S <= end_s)
 
     @property
-    def openings_s(self) -> list[float]:
-        """When a verdict was active and the one before was not."""
+    def openings(self) -> list[Verdict]:
+        """The verdicts that are active while the one before was not."""
         actives = [False, *(verdict.active for verdict in self.verdicts)]
         return [
-            verdict.end_s - START_S
-            for verdict, before in zip(self.verdicts, actives, strict=False)
-            if verdict.active and not before
+            verdict for verdict, before in zip(self.verdicts, actives, strict=False) if verdict.active and not before
         ]
+
+    @property
+    def openings_s(self) -> list[float]:
+        """When those windows ended, seconds after the start."""
+        return [verdict.end_s - START_S for verdict in self.openings]
 
 
 def windows(frame: Frame, judge_by: Judge, after_s: float = 0.0) -> Iterator[Features]:
