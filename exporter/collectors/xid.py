@@ -19,7 +19,7 @@ from exporter.nvml import SESSION, nvidia_gpus, sysfs_address
 from exporter.xid import XidEvents
 
 _LOGGED = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F]+:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})[^)]*\): (\d+)")
-# Of the hardware, and there from the start with 0, so that the first one shows as an increase.
+# Of the hardware, and there from the start.
 _EXPECTED = (48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140)
 
 Key = tuple[str, int]
@@ -41,6 +41,7 @@ class XidCollector(Collector):
         self._by_event, self._by_log = Counter[Key](), Counter[Key]()
         self._last_s: dict[Key, float] = {}
         self._layout: list[Key] | None = None
+        self._begun: set[Key] = set()
         self._events: XidEvents | None = None
         self._log: KernelLog | None = None
         reasons = [*self._open_events(), *self._open_log(context.kmsg)]
@@ -97,8 +98,13 @@ class XidCollector(Collector):
                 *(gpuhealth.XID_ERRORS(*key) for key in keys),
                 *(gpuhealth.XID_LAST_TIMESTAMP_SECONDS(*key) for key in seen),
             )
-        counts = [float(max(self._by_event[key], self._by_log[key])) for key in keys]
+        # A series begins with 0, so that its first error shows as an increase one reading later.
+        counts = [float(max(self._by_event[key], self._by_log[key])) if self._has_begun(key) else 0.0 for key in keys]
+        self._begun.update(keys)
         return counts + [self._last_s[key] for key in seen]
+
+    def _has_begun(self, key: Key) -> bool:
+        return key in self._begun or key[1] in _EXPECTED
 
     def close(self) -> None:
         """End the waiting and close the log."""

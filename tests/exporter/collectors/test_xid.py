@@ -65,6 +65,13 @@ def test_error_is_counted_by_its_event_with_the_time_of_the_last(stub: Stub) -> 
         assert one.series is layout, "no new series for what was seen before"
 
 
+def test_series_begins_with_0_so_that_its_first_error_is_an_increase(stub: Stub, kmsg: Path) -> None:
+    stub.say(profiles.host(profiles.H100))
+    with closing(collector("xid", kmsg=str(kmsg))) as one:
+        _log(kmsg, "NVRM: Xid (PCI:0000:10:00): 31, pid=1, name=python, MMU Fault.")
+        assert [of(readings(one), gpuhealth.XID_ERRORS)["0,31"] for _ in range(3)] == [0, 1, 1]
+
+
 def test_error_that_both_sources_report_counts_once(stub: Stub, kmsg: Path) -> None:
     stub.say(profiles.host(profiles.H100, 2))
     with closing(collector("xid", kmsg=str(kmsg))) as one:
