@@ -67,7 +67,8 @@ def exposed(text: bytes) -> tuple[int, int]:
     return sum(not line.startswith(b"#") for line in lines), sum(line.startswith(b"# TYPE ") for line in lines)
 
 
-def _fast_times_s(exporter: Watched, since_s: float) -> list[float]:
+def fast_times_s(exporter: Watched, since_s: float) -> list[float]:
+    """Times of the fast tier's rows later than a time."""
     header, tables = decode(exporter.get(f"/api/v1/samples?since={since_s!r}"), {})
     fast = [times for segment, (times, _) in zip(header.segments, tables, strict=True) if segment.tier == "fast"]
     return [float(time_s) for times in fast for time_s in times]
@@ -79,7 +80,8 @@ def _scrape_cpu_s(exporter: Watched, seconds: float) -> float:
     return (many - none) / _MANY_SCRAPES
 
 
-def _await_all_tiers(exporter: Watched) -> None:
+def await_all_tiers(exporter: Watched) -> None:
+    """Wait until each tier has been sampled."""
     wait_until(lambda: b'{tier="slow"}' in exporter.get("/metrics"), READY_LIMIT_S, "a slow sample")
 
 
@@ -94,14 +96,14 @@ def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict
         Watched(node_server) as node,
         ThreadPoolExecutor(1) as beside,
     ):
-        _await_all_tiers(exporter)
-        first_s = newest_s = _fast_times_s(exporter, 0.0)[0]
+        await_all_tiers(exporter)
+        first_s = newest_s = fast_times_s(exporter, 0.0)[0]
         at_rate(1.0, 10.0, lambda: node.get("/metrics"))
         for _ in range(rounds):
-            newest_s = _fast_times_s(exporter, newest_s)[-1]
+            newest_s = fast_times_s(exporter, newest_s)[-1]
             theirs = beside.submit(node.load, part_s, 10.0)
             loads.append((exporter.load(part_s, 1.0), theirs.result()))
-            late_s += lateness_s(_fast_times_s(exporter, newest_s), first_s, _INTERVAL_S)
+            late_s += lateness_s(fast_times_s(exporter, newest_s), first_s, _INTERVAL_S)
             scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
         values, families = exposed(exporter.get("/metrics"))
         node_values, _ = exposed(node.get("/metrics"))
@@ -128,7 +130,7 @@ def curve(intervals: Sequence[str], seconds: float, profile: Profile, rounds: in
             (folder / interval).mkdir()
             server = start_exporter(folder / interval, f"--profile={profile}", f"--sample.interval={interval}")
             exporters.append(stack.enter_context(Watched(stack.enter_context(server))))
-            _await_all_tiers(exporters[-1])
+            await_all_tiers(exporters[-1])
         loads = []
         for _ in range(rounds):
             running = [beside.submit(exporter.load, seconds / rounds, 1.0) for exporter in exporters]
@@ -151,7 +153,7 @@ def replay(machine: Machine, seconds: float, profile: Profile, rounds: int, fold
         Watched(server) as exporter,
         _passing(tree),
     ):
-        _await_all_tiers(exporter)
+        await_all_tiers(exporter)
         for _ in range(rounds):
             loads.append(exporter.load(part_s, 1.0))
             scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
