@@ -16,6 +16,7 @@ from detector.model import unbroken
 from detector.training import BLOCK_ROWS
 
 COMPONENTS = 3
+LEAST_PIECES = 2  # what one stretch of windows shows may be chance
 LEAST_CHANGE = 2.0  # a window that is nearly right is kept: another one costs a baseline
 _FALLEN = 1.0 / math.e
 
@@ -24,15 +25,17 @@ def time_scale_s(end_s: Floats, z: Floats, window_s: float) -> float:
     """Seconds after which what leads the deviations ``z`` [N, F] of means in windows with ends [N] has changed.
 
     Samples without memory give 0. Training memory holds stretches of ``BLOCK_ROWS`` windows: about the mean of so few
-    all that is slow is told too short, and as no more than a quarter of them. NaN without any, or where nothing moves.
+    all that is slow is told too short, and as no more than a quarter of them. NaN without two, or where nothing moves.
     """
     pieces = _pieces(end_s, np.clip(np.nan_to_num(z), -FIT_CLIP, FIT_CLIP))
     leading = _leading(pieces)
-    if not leading.size or not (leading**2).any():
+    if len(leading) < LEAST_PIECES or not (leading**2).any():
         return math.nan
     stride_s = float(np.median(np.diff(end_s)))
+    fallen_s = first_below(autocorrelation(leading), _FALLEN) * stride_s
     # Means of unrelated samples fall to 1/e after this part of a window: what they share falls in a straight line.
-    return max(0.0, first_below(autocorrelation(leading), _FALLEN) * stride_s - (1.0 - _FALLEN) * window_s)
+    # Taken off as spreads are, or the same host would be told quicker in its new, longer windows and go back to short.
+    return math.sqrt(max(0.0, fallen_s**2 - ((1.0 - _FALLEN) * window_s) ** 2))
 
 
 def autocorrelation(pieces: Floats) -> Floats:

@@ -6,16 +6,63 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from catalog.families import cpu
 from detector.episode import Episode
+from detector.frame import Frame
 from detector.judge import Judge
+from detector.source import Host
 from detector.state import HostState
 from detector.trainer import Judging
 from detector.verdict import Phase
-from tests.detector.shell.stepped import START_S, Bench, counting_fit, never_due, scoring_step, wait_for_fit
+from tests.detector.shell.stepped import (
+    HOST,
+    START_S,
+    Bench,
+    MadeSource,
+    SteppedClock,
+    counting_fit,
+    never_due,
+    scoring_step,
+    wait_for_fit,
+)
+from tests.detector.synthetic import Fault, synthetic_frame
 
 ADAPTIVE = {"window": {"adaptive_limit": 4}}
+
+
+class SlowSource(MadeSource):
+    """A host whose load rises and falls within a minute."""
+
+    def __init__(self, clock: SteppedClock, *hosts: Host) -> None:
+        super().__init__(clock, *hosts)
+        load = [
+            Fault(cpu.SECONDS(number, "user"), lambda t: 0.3 + 0.3 * np.sin(2 * np.pi * t / 60.0)) for number in (0, 1)
+        ]
+        self._frame = synthetic_frame(330.0, load)
+
+    def read(self, host: Host, start_s: float, end_s: float) -> Frame:
+        first, last = self._frame.times_s.searchsorted((start_s, end_s), side="right")
+        return Frame(
+            host.instance, self._frame.times_s[first:last], self._frame.values[first:last], self._frame.columns
+        )
+
+
+def test_slow_host_is_judged_in_longer_windows_learned_from_its_past() -> None:
+    bench = Bench(Judging(), sections=ADAPTIVE | {"baseline": {"duration": "60s"}})
+    bench.source = SlowSource(bench.clock, HOST)
+    bench.new_loop()
+    bench.go(300, each=lambda: wait_for_fit(bench))
+    (watch,) = bench.loop._watches.values()
+    assert watch.judge is not None
+    assert 6.0 < watch.judge.window_s <= 12.0
+    wide = [one for one in bench.notebook.judged if one.window_s > 3.0]
+    narrow = [one for one in bench.notebook.judged if one.window_s == 3.0]
+    assert wide[0].verdict.end_s < narrow[-1].verdict.end_s
+    assert wide[-1].verdict.phase is Phase.PROVISIONAL
+    assert watch.state.rebaselines == 1
 
 
 def slow_host(*at_s: float) -> Judging:
