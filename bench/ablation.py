@@ -30,7 +30,7 @@ from detector.detectors.registry import registered
 from detector.detectors.subspace import Subspace
 from detector.features import STATISTICS, Feature, Features
 from detector.frame import Floats
-from detector.fusion import causal_mean, fit_normaliser, fuse
+from detector.fusion import Smoothing, fit_normaliser, fuse
 from detector.judge import Judge
 from detector.model import DISTINCT_R, INDEPENDENT_R, MOST_DISTINCT, Parts, folds, layout_of, weights
 from detector.pruning import correlations, covered, group_by_correlation
@@ -131,9 +131,9 @@ def fused(variant: Variant, by: Taught, tests: Sequence[Features]) -> list[Float
     normaliser = fit_normaliser(raw[ordinary(raw)], least)
     usual = zip(parts.detectors, weights(parts), strict=True)
     weighed = np.array([variant.weights.get(detector.name, weight) for detector, weight in usual])
-    smoothing = by.judge_by.smoothing if variant.smoothing else 1
+    smoothing = by.judge_by.smoothing if variant.smoothing else Smoothing()
     scores = (normaliser(parts.raw(parts.scaler.deviations(test.x[:, kept]))) for test in tests)
-    return [fuse(causal_mean(each, smoothing), weighed) for each in scores]
+    return [fuse(smoothing.over(each), weighed) for each in scores]
 
 
 def precisions(path: Path, declared: Declared, variants: Variants) -> Figures:

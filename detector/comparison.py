@@ -48,9 +48,9 @@ def compare(
     newest = float(model.normalised(z)[0])
     if np.isnan(newest):
         return state, None
-    since_s = judge_by.since_s(end_s, judge_by.smoothing)
+    since_s = judge_by.since_s(end_s, judge_by.smoothing.windows)
     recent = (*(item for item in peers.normalised if item[0] > since_s), (end_s, newest))
-    apart = np.array([np.mean([value for _, value in recent])])
+    apart = judge_by.smoothing.newest(np.array([[value] for _, value in recent]))
     size = (end_s, np.abs(np.nan_to_num(z[0])).astype(np.float32))
     peers = replace(peers, normalised=recent, sizes=(*peers.sizes, size)[-judge_by.sizes_kept :])
     score, p_value = model.calibration.score(apart), model.calibration.p_value(apart)

@@ -37,24 +37,51 @@ def fit_normaliser(held_out: Floats, least_range: Floats) -> Normaliser:
     return Normaliser(median, np.maximum(high(held_out) - median, least))
 
 
-def smoothed(normalised: Floats, runs: npt.NDArray[np.intp], windows: int) -> Floats:
-    """Causal means of up to ``windows`` scores [N, D] of the same run; ``runs`` intp[N] numbers them."""
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """Scores are those of so many ``windows``: their mean or, where one burst can fill a window, their median, which no
+    burst passes that is shorter than half of them."""
+
+    windows: int = 1
+    median: bool = False
+
+    def newest(self, scores: Floats) -> Floats:
+        """Of scores [n, D] without gaps, at most the last ``windows``, [D]."""
+        result: Floats = (np.median if self.median else np.mean)(scores[-self.windows :], axis=0)
+        return result
+
+    def over(self, scores: Floats) -> Floats:
+        """At each of the scores [N] or [N, D] that of the last ones, of fewer at the start; NaN counts as zero."""
+        if self.windows == 1:
+            return np.nan_to_num(scores)
+        return causal_median(scores, self.windows) if self.median else causal_mean(scores, self.windows)
+
+
+def smoothed(normalised: Floats, runs: npt.NDArray[np.intp], smoothing: Smoothing) -> Floats:
+    """Normalised scores [N, D], each smoothed over those of the same run; ``runs`` intp[N] numbers them."""
     result = np.empty_like(normalised)
     for run in np.unique(runs):
-        result[runs == run] = causal_mean(normalised[runs == run], windows)
+        result[runs == run] = smoothing.over(normalised[runs == run])
     return result
 
 
 def causal_mean(values: Floats, of: int) -> Floats:
     """Mean of the last ``of`` values [N] or [N, D], of fewer at the start; NaN counts as zero."""
     known = np.nan_to_num(values)
-    if of == 1:
-        return known
     total = np.cumsum(np.concatenate([np.zeros_like(known[:1]), known]), axis=0)
     end = np.arange(1, len(known) + 1)
     start = np.maximum(end - of, 0)
     mean: Floats = ((total[end] - total[start]).T / (end - start)).T
     return mean
+
+
+def causal_median(values: Floats, of: int) -> Floats:
+    """As ``causal_mean``, the median."""
+    known = np.nan_to_num(values)
+    before = np.full((of - 1, *known.shape[1:]), np.nan)
+    last = np.lib.stride_tricks.sliding_window_view(np.concatenate([before, known]), of, axis=0)
+    median: Floats = np.nanmedian(last, axis=-1)
+    return median
 
 
 def fuse(normalised: Floats, weights: Floats) -> Floats:

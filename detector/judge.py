@@ -8,6 +8,7 @@ from math import ceil
 from detector.calibration import Rule
 from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S
 from detector.episode import MERGE_S
+from detector.fusion import Smoothing
 from detector.model import FOLDS
 from detector.training import MOST_ROWS
 
@@ -21,7 +22,7 @@ LEAST_WINDOW_LENGTHS = 2 * FOLDS  # of them must remain when a fold and all that
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How to judge; seconds, and alarms per host-day. Scores are means over ``smoothing`` windows.
+    """How to judge; seconds, and alarms per host-day. Scores are smoothed over ``smoothing``.
 
     What was learned by one is of no use to another.
     """
@@ -38,7 +39,7 @@ class Judge:
     refit_s: float = 3600.0
     freeze_limit_s: float = 1800.0
     merge_s: float = MERGE_S
-    smoothing: int = 1
+    smoothing: Smoothing = field(default=Smoothing())
     octave: int = 0  # of the samples' interval: what is steady over many of them is less so over few
     paper: bool = False
     window_bounds_s: tuple[float, float] | None = field(default=None, repr=False)  # None: a window is as long as it is

@@ -20,7 +20,7 @@ from detector.detectors.protocol import Detector, Layout
 from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
-from detector.fusion import Normaliser, fit_normaliser, fuse, smoothed
+from detector.fusion import Normaliser, Smoothing, fit_normaliser, fuse, smoothed
 from detector.high import high
 from detector.pruning import Groups, correlations, covered, group_by_correlation
 from detector.scaling import Scaler, fit_scaler
@@ -124,13 +124,13 @@ def fit_model(
     window_s: float,
     past: Mapping[str, tuple[Rule, Floats]],
     per_day: float,
-    smoothing: int,
+    smoothing: Smoothing,
 ) -> Model:
     """Fit on windows ``x`` float64[N, F] with ends float64[N]; ``past``: the rules ``FUSED`` and ``LASTING``, each with
     its maxima, ``per_day`` of which make a day, as in ``calibrate``.
 
-    It is calibrated on means of ``smoothing`` windows, and not on those that are ``flagged`` bool[N]: the detectors
-    know what came again and again, but a bound that lets all of it pass would let everything else pass too.
+    It is calibrated on scores after ``smoothing``, and not on those that are ``flagged`` bool[N]: the detectors know
+    what came again and again, but a bound that lets all of it pass would let everything else pass too.
     """
     raw, evidence = _held_out(end_s, x, features, window_s)
     parts = fit_parts(x, features)

@@ -19,7 +19,7 @@ from detector.calibration import Calibration, Rule, calibrate, worst
 from detector.detectors.protocol import Layout
 from detector.features import Feature
 from detector.frame import Floats
-from detector.fusion import Normaliser, fit_normaliser, smoothed
+from detector.fusion import Normaliser, Smoothing, fit_normaliser, smoothed
 from detector.high import high
 from detector.model import INDEPENDENT_R, evidence_of, folds, layout_of, unbroken
 from detector.pruning import correlations, covered, group_by_correlation
@@ -99,7 +99,7 @@ def fit_peers(
     maxima: Floats,
     per_day: float,
     rule: Rule,
-    smoothing: int,
+    smoothing: Smoothing,
 ) -> PeerModel:
     """Fit on windows ``x`` and the others' ``middle`` float64[N, F]; else as ``model.fit_model``."""
     raw, evidence = _held_out(end_s, x, middle, features, window_s)

@@ -101,17 +101,16 @@ def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge
 
 
 def _smoothed(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -> tuple[HostState, Floats]:
-    """The mean normalised scores float64[D] of the last ``smoothing`` strides, and the state that remembers them.
+    """The normalised scores float64[D] smoothed over the last strides, and the state that remembers them.
 
     A window without scores has none, and does not enter those of later ones.
     """
-    since_s = judge_by.since_s(end_s, judge_by.smoothing)
+    since_s = judge_by.since_s(end_s, judge_by.smoothing.windows)
     recent = tuple(item for item in state.normalised if item[0] > since_s)
     if np.isnan(newest).any():
         return replace(state, normalised=recent), newest
     recent = (*recent, (end_s, newest))
-    mean: Floats = np.mean([scores for _, scores in recent], axis=0)
-    return replace(state, normalised=recent), mean
+    return replace(state, normalised=recent), judge_by.smoothing.newest(np.array([scores for _, scores in recent]))
 
 
 def _remember(

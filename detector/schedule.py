@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from detector.fusion import Smoothing
+
 _HAIR = 1e-9  # keeps a boundary that floating point put a hair past its multiple
 
 _USUAL_INTERVAL_S = 0.1
 LEAST_SAMPLES = 3
 MOST_OVERLAP = 100  # windows that share a sample
-ENOUGH_SAMPLES, MOST_SMOOTHING, BURST_S = 30, 10, 1.0
+ENOUGH_SAMPLES, MOST_SMOOTHING = 30, 10
+MOST_MEDIAN, BURST_S = 5, 1.0
 LEAST_MERGE, LEAST_FREEZE = 5, 300  # strides that episodes are apart, and that one lasts before it is taken for normal
 LONGEST_HORIZON_S = 3600.0
 _HISTORY_GRAINS = 4
@@ -53,17 +56,20 @@ def longest_s(window_s: float, stride_s: float, times: float) -> float:
     return max(window_s, min(window_s * times, MOST_OVERLAP * stride_s))
 
 
-def smoothing(window_s: float, interval_s: float) -> int:
-    """Over how many windows scores are averaged: with few samples in a window, its score is mostly noise.
+def smoothing(window_s: float, interval_s: float) -> Smoothing:
+    """Over how many windows scores are smoothed: with few samples in a window, its score is mostly noise.
 
-    None where a window is no longer than a burst: the mean would carry one burst into ten windows, and into an alarm.
+    Where a window is no longer than a burst a mean would carry one burst into ten windows, and into an alarm.
 
-    >>> smoothing(3.0, 0.1), smoothing(3.0, 1.0), smoothing(6.0, 2.0), smoothing(45.0, 15.0)
-    (1, 1, 10, 10)
+    >>> smoothing(3.0, 0.1), smoothing(3.0, 1.0)
+    (Smoothing(windows=1, median=False), Smoothing(windows=5, median=True))
+    >>> smoothing(6.0, 2.0), smoothing(45.0, 15.0)
+    (Smoothing(windows=10, median=False), Smoothing(windows=10, median=False))
     """
+    windows = max(1, min(MOST_SMOOTHING, round(ENOUGH_SAMPLES * interval_s / window_s)))
     if round(interval_s, 1) <= BURST_S:
-        return 1
-    return max(1, min(MOST_SMOOTHING, round(ENOUGH_SAMPLES * interval_s / window_s)))
+        return Smoothing(min(windows, MOST_MEDIAN), median=windows > 1)
+    return Smoothing(windows)
 
 
 def octave(interval_s: float) -> int:

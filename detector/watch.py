@@ -14,6 +14,7 @@ from catalog.duration import format_duration
 from catalog.series import Series
 from detector import schedule
 from detector.frame import Frame
+from detector.fusion import Smoothing
 from detector.judge import Judge
 from detector.settings import Settings
 from detector.source import Host, Source, SourceError
@@ -121,7 +122,7 @@ def judge_for(settings: Settings, interval_s: float, window_s: float = math.nan)
 def config_hash(judge: Judge) -> str:
     """Names what a learned state depends on; which window the host came to is in the state itself."""
     if judge.window_bounds_s is not None:
-        judge = replace(judge, window_s=judge.window_bounds_s[0], smoothing=1)
+        judge = replace(judge, window_s=judge.window_bounds_s[0], smoothing=Smoothing())
         return hashlib.blake2s(repr((judge, judge.window_bounds_s)).encode(), digest_size=8).hexdigest()
     return hashlib.blake2s(repr(judge).encode(), digest_size=8).hexdigest()
 

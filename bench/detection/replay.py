@@ -12,7 +12,6 @@ from detector import schedule
 from detector.channels import Channel, Channels
 from detector.features import Features, by_channel, extract
 from detector.frame import Floats
-from detector.fusion import causal_mean
 from detector.judge import Judge
 from detector.learning import due, fit, window_wanted_s
 from detector.model import FUSED, Model, Parts, judge, rate
@@ -161,7 +160,7 @@ def scored(model: Model, x: Floats, judge_by: Judge) -> Scored:
         judgement = judge(model, x[start : start + _CHUNK_ROWS])
         normalised.append(judgement.normalised)
         deviations.append(judgement.z.astype(np.float32))
-    means = causal_mean(np.concatenate(normalised), judge_by.smoothing)
+    means = judge_by.smoothing.over(np.concatenate(normalised))
     rating = rate(model, means)
     scores = {FUSED: rating.fused} | {part.name: means[:, n] for n, part in enumerate(model.parts.detectors)}
     alarms = {name: judge_by.sudden.statistic(values) > 1.0 for name, values in rating.scores.items()}

@@ -14,6 +14,7 @@ from detector.calibration import alarm_statistic
 from detector.episode import CLOSE_AT, MERGE_S
 from detector.features import Feature
 from detector.frame import Floats
+from detector.fusion import Smoothing
 from detector.judge import Judge
 from detector.learning import DAY_S
 from detector.peers import PeerModel, fit_peers
@@ -100,7 +101,7 @@ def _learned(x: Floats, middle: Floats, features: tuple[Feature, ...]) -> PeerMo
     for _ in range(2):  # the first model tells the largest values that the bounds of the second are set on
         rule = JUDGE.sudden.shared(2)
         per_day = DAY_S / JUDGE.maxima_period_s
-        model = fit_peers(ends_s[rows], x[rows], middle[rows], features, WINDOW_S, maxima, per_day, rule, 1)
+        model = fit_peers(ends_s[rows], x[rows], middle[rows], features, WINDOW_S, maxima, per_day, rule, Smoothing())
         levels = _levels(model, x, middle)[BEFORE_S:]
         minutes = len(levels) // round(JUDGE.maxima_period_s)
         maxima = levels[: minutes * round(JUDGE.maxima_period_s)].reshape(minutes, -1).max(axis=1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from detector.frame import Floats
-from detector.fusion import fit_normaliser, fuse, smoothed
+from detector.fusion import Smoothing, fit_normaliser, fuse, smoothed
 from tests.properties import PROPERTY
 
 SCORES = npst.arrays(np.float64, st.tuples(st.integers(1, 20), st.just(3)), elements=st.floats(-50, 50))
@@ -54,10 +54,21 @@ def test_one_weight_a_detector_is_demanded() -> None:
 
 
 @PROPERTY
-@given(SCORES, st.integers(1, 12), st.integers(0, 20))
-def test_smoothed_score_is_the_mean_of_the_newest_of_its_run(normalised: Floats, windows: int, cut: int) -> None:
+@given(SCORES, st.integers(1, 12), st.integers(0, 20), st.booleans())
+def test_smoothed_score_is_that_of_the_newest_of_its_run(
+    normalised: Floats, windows: int, cut: int, median: bool
+) -> None:
     runs = (np.arange(len(normalised)) >= cut).astype(np.intp)
-    result = smoothed(normalised, runs, windows)
+    smoothing = Smoothing(windows, median)
+    result = smoothed(normalised, runs, smoothing)
     for row in range(len(normalised)):
         newest = [normalised[i] for i in range(max(0, row - windows + 1), row + 1) if runs[i] == runs[row]]
-        assert np.allclose(result[row], np.mean(newest, axis=0))
+        assert np.allclose(result[row], (np.median if median else np.mean)(newest, axis=0))
+        assert np.allclose(result[row], smoothing.newest(np.array(newest)))
+
+
+def test_no_burst_passes_a_median_that_is_shorter_than_half_of_it() -> None:
+    scores = np.ones((40, 1))
+    scores[10:12], scores[30:33] = 100.0, 100.0
+    smoothed_scores = Smoothing(5, median=True).over(scores)[:, 0]
+    assert np.flatnonzero(smoothed_scores > 1).tolist() == [32, 33, 34]

@@ -10,6 +10,7 @@ from detector.calibration import Rule, alarm_statistic
 from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
+from detector.fusion import Smoothing
 from detector.model import FUSED, LASTING, MOST_DISTINCT, Model, Rating, fit_model, fit_parts, judge, rate, unbroken
 from tests.detector.arrays import plain_features
 from tests.detector.healthy import GROUPS, deviations
@@ -28,7 +29,7 @@ def _fit(
     past = {FUSED: (SUDDEN, maxima), LASTING: (LASTS, maxima)}
     features = features or plain_features(x.shape[1])
     flagged = np.zeros(len(x), dtype=bool) if flagged is None else flagged
-    return fit_model(np.arange(float(len(x))), x, flagged, features, 3.0, past, 1440.0, 1)
+    return fit_model(np.arange(float(len(x))), x, flagged, features, 3.0, past, 1440.0, Smoothing())
 
 
 def _rated(model: Model, x: Floats) -> Rating:

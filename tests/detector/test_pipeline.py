@@ -11,6 +11,7 @@ import pytest
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.features import Features
 from detector.frame import Frame
+from detector.fusion import Smoothing
 from detector.judge import Judge
 from detector.learning import due, fit
 from detector.pipeline import disturbed, features_at, step
@@ -280,8 +281,9 @@ def test_what_came_with_the_onset_and_went_is_not_blamed(learned: Watched) -> No
     assert next(v.subsystem for v in watched.verdicts if v.active) == "network"
 
 
-def test_score_is_averaged_over_as_many_windows_as_asked(learned: Watched) -> None:
-    judge_by = replace(JUDGE, smoothing=10)
+@pytest.mark.parametrize("median", [False, True])
+def test_score_is_smoothed_over_as_many_windows_as_asked(learned: Watched, median: bool) -> None:
+    judge_by = replace(JUDGE, smoothing=Smoothing(10, median))
     state = fit(learned.state, judge_by)
     frame = synthetic_frame(300.0, fault_of("storage", FAULT_S, 300.0))
     watched = watch(frame, judge_by, state, LEARNED_S, fits=False)

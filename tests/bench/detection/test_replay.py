@@ -50,7 +50,7 @@ def test_minutes_are_judged_by_windows_of_three_samples() -> None:
 
 
 def test_longer_windows_are_averaged_over_fewer_and_later_ones_keep_the_rule_in_strides() -> None:
-    assert [shipped_judge(60.0, times).smoothing for times in (1.0, 2.0, 5.0)] == [10, 5, 2]
+    assert [shipped_judge(60.0, times).smoothing.windows for times in (1.0, 2.0, 5.0)] == [10, 5, 2]
     judge_by = shipped_judge(60.0, 2.0, strides=2)
     assert (judge_by.window_s, judge_by.stride_s) == (360.0, 120.0)
     assert (judge_by.merge_s, judge_by.freeze_limit_s) == (600.0, 36_000.0)

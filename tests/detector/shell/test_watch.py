@@ -40,9 +40,9 @@ def test_judge_is_made_of_the_settings() -> None:
 
 def test_rarely_sampled_host_is_given_as_many_windows_as_another() -> None:
     judge = judge_for(settings(), 60.0)
-    assert (judge.stride_s, judge.smoothing) == (60.0, 10)
+    assert (judge.stride_s, judge.smoothing.windows) == (60.0, 10)
     assert (judge.merge_s, judge.freeze_limit_s) == (300.0, 18_000.0)
-    assert judge_for(settings(), 0.1).smoothing == 1
+    assert judge_for(settings(), 0.1).smoothing.windows == 1
 
 
 @pytest.mark.parametrize(("duration", "stride"), [("10s", "100ms"), ("1h", "36s"), ("200ms", "200ms"), ("1h", "1h")])
@@ -59,7 +59,7 @@ def test_window_that_a_host_came_to_counts_where_windows_are_adaptive_and_within
     assert judge_for(given, 0.1).window_bounds_s == (3.0, 12.0)
     assert [judge_for(given, 0.1, window_s).window_s for window_s in (1.0, 7.0, 99.0)] == [3.0, 7.0, 12.0]
     assert judge_for(given, 60.0, 600.0).window_s == 600.0
-    assert judge_for(given, 60.0, 600.0).smoothing == 3
+    assert judge_for(given, 60.0, 600.0).smoothing.windows == 3
     assert judge_for(settings(), 0.1, 7.0) == judge_for(settings(), 0.1)
 
 
@@ -88,7 +88,7 @@ def test_saved_model_depends_on_how_a_host_is_judged_only() -> None:
 
 def test_what_was_learned_at_one_rate_is_not_used_at_another_though_windows_are_the_same() -> None:
     often, seldom = judge_for(settings(), 0.1), judge_for(settings(), 0.6)
-    assert (often.window_s, often.stride_s, often.smoothing) == (seldom.window_s, seldom.stride_s, seldom.smoothing)
+    assert (often.window_s, often.stride_s) == (seldom.window_s, seldom.stride_s)
     assert config_hash(often) != config_hash(seldom)
 
 
