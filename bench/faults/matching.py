@@ -54,8 +54,8 @@ class Found:
 
     @property
     def signature_right(self) -> bool:
-        """Whether the first diagnosis was the right one."""
-        return self.alarm is not None and self.alarm.signature == FAULTS[self.step.name].signature
+        """Whether the first diagnosis is one of the right ones."""
+        return self.alarm is not None and self.alarm.signature in FAULTS[self.step.name].signatures
 
 
 def find(track: Track, steps: Sequence[Step]) -> list[Found]:

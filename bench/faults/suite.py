@@ -15,14 +15,14 @@ _MB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``subsystems`` are those that are right to blame, ``signature`` is the diagnosis that should come first.
+    """``subsystems`` are those that are right to blame, one of ``signatures`` is the diagnosis that should come first.
 
     It raises ``moves``: of that family the series that have a label whose value begins with ``label``.
     """
 
     injection: Injection
     subsystems: frozenset[str]
-    signature: str
+    signatures: frozenset[str]
     moves: Family
     label: str = ""
 
@@ -32,13 +32,13 @@ class Fault:
         return self.injection.tool
 
 
-def _fault(injection: Injection, subsystems: str, signature: str, moves: Family, label: str = "") -> Fault:
-    return Fault(injection, frozenset(subsystems.split()), signature, moves, label)
+def _fault(injection: Injection, subsystems: str, signatures: str, moves: Family, label: str = "") -> Fault:
+    return Fault(injection, frozenset(subsystems.split()), frozenset(signatures.split()), moves, label)
 
 
 FAULTS: Mapping[str, Fault] = {
     "cpu": _fault(Stress(("--cpu", "4")), "cpu", "cpu-saturation", host.PROCS_RUNNING),
-    "memory": _fault(Stress(("--vm", "2", "--vm-bytes", "2G")), "memory", "memory-leak", memory.ANON_BYTES),
+    "memory": _fault(Stress(("--vm", "2", "--vm-bytes", "2G")), "memory", "allocation-churn", memory.ANON_BYTES),
     "switches": _fault(
         Stress(("--switch", "1", "--switch-freq", "100000")), "cpu", "wakeup-storm", host.CONTEXT_SWITCHES
     ),
@@ -51,7 +51,7 @@ FAULTS: Mapping[str, Fault] = {
         "disk-saturation",
         storage.WRITTEN_BYTES,
     ),
-    "writer": _fault(Switched("write"), "storage", "writeback-stall", storage.WRITE_TIME_SECONDS),
+    "writer": _fault(Switched("write"), "storage", "writeback-stall disk-saturation", storage.WRITE_TIME_SECONDS),
     "cpu_limit": _fault(
         Switched("burn", Limits(cpu_cores=0.1)),
         "cpu",
@@ -69,11 +69,13 @@ FAULTS: Mapping[str, Fault] = {
     "page_cache": _fault(
         Switched("thrash", Limits(memory_bytes=64 * _MB)),
         "memory storage",
-        "page-cache-thrash",
+        "page-cache-thrash cgroup-memory-limit",
         memory.WORKINGSET_REFAULTS,
         "file",
     ),
-    "full_tmpfs": _fault(Switched("fill", in_memory=True), "storage memory", "tmpfs-growth", memory.SHMEM_BYTES),
+    "full_tmpfs": _fault(
+        Switched("fill", in_memory=True), "storage memory", "tmpfs-growth filesystem-full", memory.SHMEM_BYTES
+    ),
     "huge_pages": _fault(HugePages(1024), "memory", "huge-pages", memory.HUGEPAGES, "total"),
     "packet_loss": _fault(
         Dropped("numgen random mod 100 < 2"), "network", "packet-loss", network.TCP_RETRANSMITTED_SEGMENTS

@@ -20,6 +20,7 @@ from threading import Event
 
 _MB = 1 << 20
 _PAGE = mmap.PAGESIZE
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # else Python shares it, and the kernel counts it with tmpfs
 
 Work = Callable[[Path, Event], None]
 
@@ -121,7 +122,7 @@ def leak(_folder: Path, off: Event) -> None:
     held: list[mmap.mmap] = []
     while not off.wait(0.1):
         if len(held) < 192:
-            held.append(mmap.mmap(-1, 32 * _MB))
+            held.append(mmap.mmap(-1, 32 * _MB, flags=_PRIVATE))
             _touch(held[-1], off)
     for memory in held:
         memory.close()
@@ -129,7 +130,7 @@ def leak(_folder: Path, off: Event) -> None:
 
 def swap(_folder: Path, off: Event) -> None:
     """Touches four times as much memory as its group may keep, again and again."""
-    with mmap.mmap(-1, 256 * _MB) as memory:
+    with mmap.mmap(-1, 256 * _MB, flags=_PRIVATE) as memory:
         while not off.is_set():
             _touch(memory, off)
 
@@ -168,7 +169,7 @@ def xid(folder: Path, off: Event) -> None:
     kernel's."""
     with (folder / "kmsg").open("a", buffering=1) as log:
         while not off.is_set():
-            log.write("3,1,1,-;NVRM: Xid (PCI:0000:01:00): 31, pid=1, name=python, MMU Fault.\n")
+            log.write("3,1,1,-;NVRM: Xid (PCI:0000:10:00): 31, pid=1, name=python, MMU Fault.\n")
             off.wait(1.0)
 
 

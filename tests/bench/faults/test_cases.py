@@ -9,7 +9,8 @@ from detector.diagnosis.library import signatures
 
 
 def test_each_fault_and_case_expects_a_diagnosis_that_there_is() -> None:
-    expected = {fault.signature for fault in FAULTS.values()} | {case.signature for case in CASES.values()}
+    expected = {name for fault in FAULTS.values() for name in fault.signatures}
+    expected |= {case.signature for case in CASES.values()}
     assert expected - set(signatures()) == set()
 
 
