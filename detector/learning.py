@@ -32,8 +32,8 @@ def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
     span_s = end_s - state.baseline_from_s
     if state.model is None or state.rebaselining:
         return span_s >= judge_by.baseline_s
-    if state.episode.open:
-        return False
+    if state.episode.open or (state.scores and state.scores[-1].exceeds):
+        return False  # windows that a fit disturbs are not judged: not while an episode may begin
     doubled = state.training.rows >= min(2 * state.model.rows, FULL_ROWS)
     return state.outdated or end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from detector.calibration import MARGIN
-from detector.learning import fit, window_wanted_s
+from detector.learning import due, fit, window_wanted_s
 from detector.peers import PeerState
 from detector.recurrence import USUAL_FROM
 from tests.detector.synthetic import START_S, Fault, fault_of, synthetic_frame
@@ -90,6 +90,18 @@ def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -
     assert not any(verdict.active for verdict in watched.between(400.0, 450.0))
     # What was normal before still is.
     assert not any(verdict.active for verdict in watched.between(450.0, 550.0))
+
+
+def test_model_is_not_fitted_anew_while_an_episode_may_begin(learned: Watched) -> None:
+    judge_by = replace(JUDGE, refit_s=10.0)
+    frame = synthetic_frame(FAULT_S + 3.0, fault_of("storage", FAULT_S, FAULT_S + 10.0))
+    watched = watch(frame, judge_by, learned.state, LEARNED_S, fits=False)
+    state, end_s = watched.state, watched.verdicts[-1].end_s
+    assert state.scores[-1].exceeds
+    assert not state.episode.open
+    assert not due(state, end_s, judge_by)
+    calm = replace(state.scores[-1], score=0.5)
+    assert due(replace(state, scores=(*state.scores[:-1], calm)), end_s, judge_by)
 
 
 def test_episode_is_counted_once(learned: Watched) -> None:
