@@ -16,7 +16,7 @@ def cases(bench: Bench) -> list[Row]:
     """The paper's five cases, which are not measured here."""
     del bench
     return [
-        Row(f"case_{number}", f"case: {name}", "found", math.nan, note="`python -m bench.faults` measures it")
+        Row(f"case_{number}", f"case: {name}", "found", math.nan, note="`python -m bench.faults.cases` measures it")
         for number, name in enumerate(_CASES, 1)
     ]
 
