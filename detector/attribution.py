@@ -6,7 +6,7 @@ Levels mislead: on a recorded cluster run the contrast with the time before onse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -52,13 +52,15 @@ def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
     return result
 
 
-def shares(evidence: Floats, usual: Floats) -> dict[str, float]:
+def shares(evidence: Floats, usual: Floats, there: Collection[str] = JUDGED_SUBSYSTEMS) -> dict[str, float]:
     """Share of each subsystem from evidence [G] over its usual size [G]; they sum to 1.
 
-    Half of what is usual counts for each, so that the shares are even where there is little evidence of anything.
+    Half of what is usual counts for each, so that the shares are even where there is little evidence of anything; but
+    nothing for one that is not ``there``, such as GPUs on a host that has none.
     """
     weights: Floats = np.array([SUBSYSTEM_WEIGHT.get(Subsystem(name), 1.0) for name in JUDGED_SUBSYSTEMS])
-    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2 + DOUBT**2
+    doubt = DOUBT * np.array([name in there for name in JUDGED_SUBSYSTEMS])
+    relative = (weights * np.maximum(evidence / usual, 0.0)) ** 2 + doubt**2
     parts = relative / relative.sum()
     return {subsystem: float(part) for subsystem, part in zip(JUDGED_SUBSYSTEMS, parts, strict=True)}
 

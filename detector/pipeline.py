@@ -240,7 +240,8 @@ def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) ->
     usual = model.usual_lasting if state.lasts else model.usual_evidence
     if by_peers and state.peers.model:
         usual = state.peers.model.usual_evidence
-    return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual)
+    there = {feature.channel.subsystem for feature in model.features}
+    return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual, there)
 
 
 def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:

@@ -87,7 +87,9 @@ def _compare(one: Levels, other: Levels) -> _Beside:
     evidence = attribution.weighted(np.nan_to_num(np.abs(z))[None, :], features)
     usual = attribution.by_subsystem(attribution.weighted(np.nan_to_num(np.abs(z_there)), features), features)
     shares = attribution.shares(
-        attribution.by_subsystem(evidence, features)[0], np.maximum(high(usual), attribution.LEAST_EVIDENCE)
+        attribution.by_subsystem(evidence, features)[0],
+        np.maximum(high(usual), attribution.LEAST_EVIDENCE),
+        {feature.channel.subsystem for feature in features},
     )
     return _Beside(common, np.nan_to_num(z), from_scale(actual, features), from_scale(typical, features), shares)
 

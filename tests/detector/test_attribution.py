@@ -53,6 +53,11 @@ def test_the_cpu_leads_only_where_nothing_else_moved_as_much() -> None:
     assert leading(alone) == "cpu"
 
 
+def test_what_a_host_does_not_have_has_no_share() -> None:
+    without = shares(np.zeros(len(JUDGED_SUBSYSTEMS)), np.ones(len(JUDGED_SUBSYSTEMS)), {"cpu", "memory"})
+    assert without == {"cpu": 0.5, "gpu": 0.0, "memory": 0.5, "network": 0.0, "storage": 0.0}
+
+
 def test_evidence_of_a_subsystem_is_that_of_its_strongest_channels() -> None:
     cells = [
         ("a", "cpu", 5.0),
