@@ -27,7 +27,7 @@ MOST_FLAGGED, MOST_CLOSED = 200, 50  # windows of an episode that are kept, and 
 def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
     """Whether a fit is due: after the first baseline, at each doubling of it, then every ``refit_s``, and once what was
     flagged is usual."""
-    if state.training.rows < judge_by.least_rows or np.isnan(state.baseline_from_s):
+    if state.training.calm_rows < judge_by.least_rows or np.isnan(state.baseline_from_s):
         return False
     span_s = end_s - state.baseline_from_s
     if state.model is None or state.rebaselining:

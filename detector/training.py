@@ -2,7 +2,7 @@
 
 Blocks, not single windows, because calibration needs stretches of time. Windows of an episode are in blocks of their
 own, which say so: what came again and again is known to the detectors, but is no measure of how far a healthy host
-strays. They cover the last day, or the last ten times
+strays. Blocks cover the last day, or the last ten times
 what they hold, evenly: what happens rarely is among them, and the baseline follows the host.
 """
 
@@ -21,6 +21,7 @@ MOST_ROWS = BLOCK_ROWS * MOST_BLOCKS
 MOST_VALUES, MOST_TIMES = 200 * MOST_ROWS, 5  # fewer features: more windows, and so many times more at most
 FULL_ROWS = MOST_ROWS * 3 // 4  # blocks that new devices cut short must not make a full memory look like a young one
 HORIZON_S, HORIZON_MEMORIES = 86400.0, 10
+LEAST_CALM = 4  # blocks of a healthy host to one of an episode
 
 Float32s = npt.NDArray[np.float32]
 Rows = tuple[tuple[float, Float32s], ...]
@@ -49,6 +50,11 @@ class Training:
     def rows(self) -> int:
         """Windows held."""
         return sum(len(block.end_s) for block in self.blocks) + len(self.filling)
+
+    @property
+    def calm_rows(self) -> int:
+        """Those of them that are of no episode."""
+        return self.rows - sum(len(block.end_s) for block in self.blocks if block.flagged)
 
     @property
     def most_blocks(self) -> int:
@@ -81,6 +87,9 @@ class Training:
         most = state.most_blocks
         horizon_s = max(HORIZON_S, HORIZON_MEMORIES * most * BLOCK_ROWS * stride_s)
         blocks = state.blocks
+        flagged = [number for number, block in enumerate(blocks) if block.flagged]
+        if len(flagged) > most // (LEAST_CALM + 1):
+            blocks = blocks[: flagged[0]] + blocks[flagged[0] + 1 :]
         while len(blocks) > most:
             victim = _superfluous(np.array([block.end_s[0] for block in blocks]), horizon_s)
             blocks = blocks[:victim] + blocks[victim + 1 :]

@@ -126,6 +126,7 @@ def test_windows_of_an_episode_are_told_from_the_others() -> None:
     training = _fill(_fill(Training(), 30).add_flagged(rows, NAMES, 1.0), 10, START_S + 500.0)
     ends_s, x, _ = training.table()
     assert training.rows == len(ends_s) == 30 + len(rows) + 10
+    assert training.calm_rows == 40
     assert np.array_equal(training.flagged(), (ends_s >= START_S + 100.0) & (ends_s < START_S + 500.0))
     assert np.array_equal(x[training.flagged(), 0], [7.0] * len(rows))
 
@@ -135,7 +136,13 @@ def test_windows_of_episodes_are_forgotten_like_all_others() -> None:
     for number in range(3 * MOST_BLOCKS * module.MOST_TIMES):
         rows = tuple((START_S + number * BLOCK_ROWS + row, _row(number)) for row in range(BLOCK_ROWS))
         training = training.add_flagged(rows, NAMES, 1.0)
-    assert len(training.blocks) == training.most_blocks
+    most = training.most_blocks // (module.LEAST_CALM + 1)
+    assert (len(training.blocks), training.calm_rows) == (most, 0)
+    newest = 3 * MOST_BLOCKS * module.MOST_TIMES - 1
+    assert [block.x[0, 0] for block in training.blocks] == list(range(newest - most + 1, newest + 1))
+    mixed = _fill(training, 200 * BLOCK_ROWS, START_S + 1e5)
+    assert sum(block.flagged for block in mixed.blocks) <= most
+    assert mixed.calm_rows >= module.LEAST_CALM * (mixed.rows - mixed.calm_rows)
 
 
 def test_empty_memory_gives_an_empty_table() -> None:
