@@ -27,6 +27,7 @@ class Claims:
 
         Raises OSError where it cannot be used; BlockingIOError, with who it is, where another program has claimed it.
         """
+        directory = directory.resolve()  # one folder has many names
         if directory not in self._streams:
             self._streams[directory] = _locked(directory)
 

@@ -66,8 +66,9 @@ def smoothing(window_s: float, interval_s: float) -> Smoothing:
     >>> smoothing(6.0, 2.0), smoothing(45.0, 15.0)
     (Smoothing(windows=10, median=False), Smoothing(windows=10, median=False))
     """
+    interval_s = round(interval_s, 1)  # as in ``widened``: jitter must not change how a host is judged
     windows = max(1, min(MOST_SMOOTHING, round(ENOUGH_SAMPLES * interval_s / window_s)))
-    if round(interval_s, 1) <= BURST_S:
+    if interval_s <= BURST_S:
         return Smoothing(min(windows, MOST_MEDIAN), median=windows > 1)
     return Smoothing(windows)
 

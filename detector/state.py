@@ -187,8 +187,8 @@ class HostState:
             pages=header["pages"],
             fits=header["fits"],
             fitted_s=header["fitted_s"],
-            window_s=header.get("window_s", NEVER),  # there is none in states of before windows were adaptive
-            wanted_s=tuple(header.get("wanted_s", ())),
+            window_s=header["window_s"],
+            wanted_s=tuple(header["wanted_s"]),
         )
 
 

@@ -17,6 +17,7 @@ from exporter.folding import Granularity
 from exporter.quantity import Address, Choice, Duration, Kind, Names, OrNothing, Path, Size, Whole
 
 ENVIRONMENT_PREFIX = "HOSTPULSE_EXPORTER_"
+MOST_CALM_S = 1.0
 
 
 def _setting(flag: str, default: str, kind: Kind[Any], help_text: str) -> Any:
@@ -54,7 +55,7 @@ class Settings:
     calm_interval_s: float = _setting(
         "sample.adaptive",
         "",
-        OrNothing(Duration(0.02, 1.0)),
+        OrNothing(Duration(0.02, MOST_CALM_S)),
         "While the host is calm, how often the fast tier is read instead of every --sample.interval; "
         "rounded to a multiple of that, at least twice as long. Nothing: always every --sample.interval.",
     )
@@ -166,6 +167,11 @@ def from_arguments(arguments: argparse.Namespace, environment: Mapping[str, str]
         elif variable in environment:
             values[entry.name] = _parse(kind, variable, [environment[variable]])
     settings = Settings(**values)
+    if settings.calm_interval_s and 2 * settings.interval_s > MOST_CALM_S:
+        raise SettingsError(
+            f"--sample.adaptive: is not allowed with --sample.interval {format_duration(settings.interval_s)}; "
+            f"allowed: with at most {format_duration(MOST_CALM_S / 2)}"
+        )
     if 0.0 < settings.calm_interval_s < 2 * settings.interval_s:
         raise SettingsError(
             f"--sample.adaptive: {format_duration(settings.calm_interval_s)} is not allowed; allowed: at least twice "

@@ -15,6 +15,7 @@ _LEARNING, _MEMORY = 20.0, 100.0  # spans
 _LEAST_QUIET, _MOST_QUIET = 2.0, 6.0  # spans that it must be quiet for; what is rarer than usual comes after more
 _STRANGE, _STILL_STRANGE = 8.0, 4.0  # typical deviations; a host that is unsettled calms down only below the second
 _HAIR = 1e-9  # of a rate: what arithmetic makes of one that has not changed
+_FORGOTTEN = 0.01  # of the widest that was typical: a counter that stood still for hours may move again as it did
 _WHOLE = 0.9  # of a span: ticks are late at times
 
 
@@ -63,12 +64,12 @@ class Unrest:
 class _Movement:
     """One counter: where it stood within the last span, and what is typical of its rate."""
 
-    __slots__ = ("_known", "_mean", "_past", "_span_s", "_typical")
+    __slots__ = ("_known", "_mean", "_past", "_span_s", "_typical", "_widest")
 
     def __init__(self, span_s: float) -> None:
         self._span_s = span_s
         self._past: deque[tuple[float, float]] = deque()
-        self._mean = self._typical = 0.0
+        self._mean = self._typical = self._widest = 0.0
         self._known = 0
 
     def follow(self, now_s: float, count: float) -> float:
@@ -96,4 +97,6 @@ class _Movement:
         """An outlier is learned as if it were just about strange, unless the counter always stood still."""
         most = _STRANGE * self._typical or abs(moved)
         self._mean += weight * max(-most, min(moved, most))
-        self._typical += weight * (min(abs(moved), most) - self._typical)
+        typical = self._typical + weight * (min(abs(moved), most) - self._typical)
+        self._widest = max(self._widest, typical)
+        self._typical = max(typical, _FORGOTTEN * self._widest)

@@ -91,7 +91,8 @@ class RemoteWriteSink(Sink):
             if not math.isnan(value)
         }
         is_future = judged.verdict.end_s > self._clock.wall_s() + _FUTURE_S
-        self._note_clock(host, "is ahead" if is_future else "was set back" if time_ms < newest_ms else "")
+        is_past = "was set back, or its past is judged anew" if time_ms < newest_ms else ""
+        self._note_clock(host, "is ahead" if is_future else is_past)
         if host in self._set_wrong:
             self._telemetry.count(outputs.WRITTEN_SAMPLES, "clock", by=len(found))
             return

@@ -77,7 +77,7 @@ class SelfCollector(Collector):
         yield own.COLLECTOR_CPU_SECONDS, (name,), health.cpu_s
         yield own.COLLECTOR_DURATION_SECONDS, (name,), health.duration_s
         yield own.COLLECTOR_LAST_SUCCESS_TIMESTAMP_SECONDS, (name,), health.succeeded_at_s
-        if health.returns:
+        if "over_budget" in health.errors:  # from when it may return, so that its first time is an increase
             yield own.COLLECTOR_RETURNS, (name,), health.returns
         for error, count in list(health.errors.items()):
             yield own.ERRORS, (name, error), count

@@ -89,3 +89,11 @@ def test_source_that_comes_and_goes_changes_nothing_for_the_others() -> None:
     unrest, counts = Unrest(SPAN_S), {"a": (0.0,)}
     verdicts = [unrest.unsettled(SPAN_S * at, counts | {"b": (7.0, 7.0)} if at % 7 else counts) for at in range(200)]
     assert (verdicts[:20], verdicts[23:]) == ([True] * 20, [False] * 177)
+
+
+def test_counter_that_stood_still_for_hours_may_move_again_as_it_did() -> None:
+    """Eight hours of nothing between two times at which it moves alike."""
+    night_s, day_s = 8 * 3600.0, 300.0
+    watched = Watched(lambda now_s: 100.0 if now_s < 120.0 or now_s > night_s else 0.0)
+    watched.unsettled_s(0.0, night_s)
+    assert watched.unsettled_s(night_s, night_s + day_s) < 0.3 * day_s

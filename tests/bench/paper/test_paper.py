@@ -36,7 +36,7 @@ def _recorded(folder: Path, turns: int) -> Path:
     frame = synthetic_frame(22.0 + (_RUN_S + 1.0) * len(runs), loads)
     as_folder([segments_of(frame)], folder / "recording")
     about = json.loads((folder / "recording/recording.json").read_text())
-    schemas = {str(tier): {"interval_s": tier} for tier in (0.1, 1.0)}
+    schemas = {tier: {"tier": tier, "interval_s": interval_s} for tier, interval_s in (("fast", 0.1), ("medium", 1.0))}
     (folder / "recording/recording.json").write_text(json.dumps(about | {"schemas": schemas}))
     (folder / TOLD).write_text(json.dumps({"runs": list(map(asdict, runs)), "lacking": {"gloo": "needs root"}}))
     return folder
