@@ -14,16 +14,16 @@ from detector.calibration import alarm_statistic
 from detector.episode import CLOSE_AT, MERGE_S
 from detector.features import Feature
 from detector.frame import Floats
-from detector.fusion import Smoothing
 from detector.judge import Judge
 from detector.learning import DAY_S
 from detector.peers import PeerModel, fit_peers
+from detector.schedule import smoothing
 from detector.training import BLOCK_ROWS, MOST_BLOCKS, Float32s
 
 LEARNED_SHARE = 0.5  # of a job's life; the rest is judged
 SHIFTS = (2.0, 4.0, 8.0)  # deviations of noise
 FAULT_S, BEFORE_S = 60, 20
-JUDGE = Judge(window_s=WINDOW_S, stride_s=INTERVAL_S)
+JUDGE = Judge(window_s=WINDOW_S, stride_s=INTERVAL_S, smoothing=smoothing(WINDOW_S, INTERVAL_S))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +101,28 @@ def _learned(x: Floats, middle: Floats, features: tuple[Feature, ...]) -> PeerMo
     for _ in range(2):  # the first model tells the largest values that the bounds of the second are set on
         rule = JUDGE.sudden.shared(2)
         per_day = DAY_S / JUDGE.maxima_period_s
-        model = fit_peers(ends_s[rows], x[rows], middle[rows], features, WINDOW_S, maxima, per_day, rule, Smoothing())
+        model = fit_peers(
+            ends_s[rows], x[rows], middle[rows], features, WINDOW_S, maxima, per_day, rule, JUDGE.smoothing
+        )
         levels = _levels(model, x, middle)[BEFORE_S:]
         minutes = len(levels) // round(JUDGE.maxima_period_s)
         maxima = levels[: minutes * round(JUDGE.maxima_period_s)].reshape(minutes, -1).max(axis=1)
     return model
 
 
+def _smoothed(model: PeerModel, x: Floats, middle: Floats) -> Floats:
+    """Scores [T], smoothed as those of a running host."""
+    return JUDGE.smoothing.over(model.normalised(model.deviations(x, middle)))
+
+
 def _levels(model: PeerModel, x: Floats, middle: Floats) -> Floats:
     """The alarm statistic [T] on the scale that is calibrated."""
-    return JUDGE.sudden.statistic(model.normalised(model.deviations(x, middle)))
+    return JUDGE.sudden.statistic(_smoothed(model, x, middle))
 
 
 def _scores(model: PeerModel, x: Floats, middle: Floats) -> Floats:
     """The alarm statistic [T] as a score."""
-    scores = model.calibration.score(model.normalised(model.deviations(x, middle)))
+    scores = model.calibration.score(_smoothed(model, x, middle))
     return alarm_statistic(scores, JUDGE.votes, JUDGE.of)
 
 
