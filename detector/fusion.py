@@ -39,8 +39,8 @@ def fit_normaliser(held_out: Floats, least_range: Floats) -> Normaliser:
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """Scores are those of so many ``windows``: their mean or, where one burst can fill a window, their median, which no
-    burst passes that is shorter than half of them."""
+    """Scores are those of so many ``windows``: their mean or, where one burst can fill a window, their median, which
+    fewer than half of them do not move, and more than half of them for no longer than they last."""
 
     windows: int = 1
     median: bool = False

@@ -159,7 +159,7 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
     model, episode = state.model, state.episode
     assert model is not None, "an episode was judged by a model"
     earlier = tuple(each for each in state.closed if end_s - each.end_s < DAY_S)
-    newest = Closed(end_s, episode.subsystem, _shape(state, model, names))
+    newest = Closed(end_s, episode.subsystem, model.names, _shape(state, model, names))
     if usual(newest, earlier):
         training = state.training.add_flagged(state.flagged, names, judge_by.stride_s)
         state = replace(state, training=training, outdated=True)

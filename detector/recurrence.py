@@ -25,12 +25,13 @@ class Closed:
 
     end_s: float
     subsystem: str
+    names: tuple[str, ...]
     shape: Float32s
 
     def like(self, other: Closed) -> bool:
         """Whether the same signals show both."""
-        if self.subsystem != other.subsystem or len(self.shape) != len(other.shape):
-            return False
+        if self.subsystem != other.subsystem or self.names != other.names:
+            return False  # devices came or went: what moved cannot be compared
         return float(self.shape @ other.shape) >= ALIKE
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,13 @@ from detector.recurrence import USUAL_FROM, Closed, shape_of, usual
 FEATURES = 30
 
 
-def _closed(moved: slice, subsystem: str = "memory", size: float = 20.0, features: int = FEATURES) -> Closed:
+def _closed(
+    moved: slice, subsystem: str = "memory", size: float = 20.0, features: int = FEATURES, first: str = "a"
+) -> Closed:
     z = np.random.default_rng(0).standard_normal((12, features))
     before = np.abs(z).mean(axis=0)
     z[:, moved] += size
-    return Closed(0.0, subsystem, shape_of(z, before))
+    return Closed(0.0, subsystem, tuple(f"{first}{number}" for number in range(features)), shape_of(z, before))
 
 
 def test_same_signals_make_episodes_alike_however_far_they_move() -> None:
@@ -25,17 +29,18 @@ def test_same_signals_make_episodes_alike_however_far_they_move() -> None:
     assert not one.like(_closed(slice(5, 10)))
     assert not one.like(_closed(slice(0, 5), "storage"))
     assert not one.like(_closed(slice(0, 5), features=FEATURES + 1)), "devices came or went"
+    assert not one.like(_closed(slice(0, 5), first="b")), "others came for those that went"
 
 
 def test_one_signal_beyond_all_measure_is_not_all_that_counts() -> None:
     far = _closed(slice(0, 5))
     z = np.zeros((3, FEATURES))
     z[:, :5], z[:, 0] = 40.0, 1e9
-    assert far.like(Closed(0.0, "memory", shape_of(z, np.zeros(FEATURES))))
+    assert far.like(replace(far, shape=shape_of(z, np.zeros(FEATURES))))
 
 
 def test_episode_in_which_nothing_moved_is_like_none() -> None:
-    still = Closed(0.0, "memory", shape_of(np.full((3, 4), np.nan), np.ones(4)))
+    still = Closed(0.0, "memory", tuple("abcd"), shape_of(np.full((3, 4), np.nan), np.ones(4)))
     assert not still.like(still)
 
 
