@@ -85,8 +85,10 @@ def test_returns_are_told_of_collectors_that_were_moved() -> None:
     built = _engine(hands, ("moved", Tier.FAST, Script()))
     assert own.COLLECTOR_RETURNS("moved") not in _tick(built, hands, 0)
     slot = next(slot for slot in built.slots if slot.name == "moved")
+    slot.demote(Tier.MEDIUM, 0.01)
+    assert _tick(built, hands, 10)[own.COLLECTOR_RETURNS("moved")] == 0, "so that its first return is an increase"
     slot.take_back(Tier.FAST, 0.01)
-    values = _tick(built, hands, 10)
+    values = _tick(built, hands, 20)
     assert values[own.COLLECTOR_RETURNS("moved")] == 1
     assert own.COLLECTOR_RETURNS("self") not in values
 
