@@ -39,7 +39,6 @@ from tests.recorded import DATA
 
 MEAN, RUNS = "mean", "hpas"
 _NAMES = (*SETS, RUNS)
-_RUN_GAP_S = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def paired(folder: Path, variants: Variants) -> Figures:
     scores: dict[str, list[Floats]] = {name: [] for name in variants}
     for app, names in plan.faulty.items():
         by = taught(hpas.clean_windows(plan, app, judge_by), judge_by)
-        here = [hpas.windows_of(plan, app, name, float(by.end_s[-1]) + _RUN_GAP_S, judge_by) for name in names]
+        here = [hpas.windows_of(plan, app, name, float(by.end_s[-1]) + hpas.GAP_S, judge_by) for name in names]
         runs += here
         for name, variant in variants.items():
             scores[name] += fused(variant, by, [run.windows for run in here])

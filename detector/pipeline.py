@@ -240,7 +240,8 @@ def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) ->
     usual = model.usual_lasting if state.lasts else model.usual_evidence
     if by_peers and state.peers.model:
         usual = state.peers.model.usual_evidence
-    there = {feature.channel.subsystem for feature in model.features}
+    layout = model.parts.layout  # numbers: to ask each of a thousand features for its name would be done every window
+    there = {layout.subsystems[number] for number in np.unique(layout.subsystem)}
     return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual, there)
 
 

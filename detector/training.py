@@ -2,8 +2,8 @@
 
 Blocks, not single windows, because calibration needs stretches of time. Windows of an episode are in blocks of their
 own, which say so: what came again and again is known to the detectors, but is no measure of how far a healthy host
-strays. Blocks cover the last day, or the last ten times
-what they hold, evenly: what happens rarely is among them, and the baseline follows the host.
+strays. Blocks cover the last day, or the last ten times what they hold, evenly: what happens rarely is among them, and
+the baseline follows the host.
 """
 
 from __future__ import annotations
@@ -83,17 +83,16 @@ class Training:
         return replace(self, blocks=(*self.blocks, _block(self.filling, self.names)), filling=())._forget(stride_s)
 
     def _forget(self, stride_s: float) -> Training:
-        state = self
-        most = state.most_blocks
+        most = self.most_blocks
         horizon_s = max(HORIZON_S, HORIZON_MEMORIES * most * BLOCK_ROWS * stride_s)
-        blocks = state.blocks
+        blocks = self.blocks
         flagged = [number for number, block in enumerate(blocks) if block.flagged]
         if len(flagged) > most // (LEAST_CALM + 1):
             blocks = blocks[: flagged[0]] + blocks[flagged[0] + 1 :]
         while len(blocks) > most:
             victim = _superfluous(np.array([block.end_s[0] for block in blocks]), horizon_s)
             blocks = blocks[:victim] + blocks[victim + 1 :]
-        return replace(state, blocks=blocks)
+        return replace(self, blocks=blocks)
 
     def table(self) -> tuple[Floats, Floats, tuple[str, ...]]:
         """All windows in order of time: ends float64[N], features float64[N, F], and the newest names.

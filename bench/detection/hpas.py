@@ -26,7 +26,7 @@ SETTLING_S = 30.0  # gauges are taken relative to the first seconds of a run, wh
 SUBSYSTEM = {"cpuoccupy": "cpu", "cachecopy": "cpu", "memleak": "memory"}
 _STORAGE = ("pgpgin", "pgpgout", "iowait", "dirt", "Dirty", "written", "riteback", "write_pending")
 _MEMORY = ("threshold",)  # of dirty pages: a share of the memory that is free
-_GAP_S = 1000.0  # after the clean run: no window holds samples of two runs
+GAP_S = 1000.0  # after the clean run: no window holds samples of two runs
 
 Bits = npt.NDArray[np.int8]
 
@@ -101,7 +101,7 @@ def judged(plan: Plan, app: str, runs: Sequence[str], options: Options) -> list[
     assert state.model is not None, "a fit leaves a model"
     result = []
     for name in runs:
-        run = windows_of(plan, app, name, state.last_end_s + _GAP_S, judge_by, strides)
+        run = windows_of(plan, app, name, state.last_end_s + GAP_S, judge_by, strides)
         rows = np.arange(len(run.elapsed_s)) // strides  # what the newest window said is said until the next one
         nothing = np.zeros(len(run.windows.end_s), dtype=bool)
         running = None if options.quick else live(run.windows, state, judge_by, nothing).at(rows)
