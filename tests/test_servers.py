@@ -68,7 +68,7 @@ def test_victoria_metrics_shows_what_was_written(tmp_path: Path) -> None:
             reply = victoria.get("/api/v1/query", query="spine", nocache="1").json()
             return [series["value"][1] for series in reply["data"]["result"]]
 
-        assert servers.wait_until(stored, 10, "the sample is visible") == ["42"]
+        assert servers.wait_until(stored, 60, "the sample is visible") == ["42"]
 
 
 def test_server_that_dies_shows_its_log(tmp_path: Path) -> None:

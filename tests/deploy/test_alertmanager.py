@@ -22,7 +22,7 @@ FILE = FOLDER / "alertmanager.yml"
 CONFIG: dict[str, Any] = yaml.safe_load(FILE.read_text())
 EXAMPLES: dict[str, Any] = yaml.safe_load((FOLDER / "receivers.example.yml").read_text())
 NODE7 = {"job": "hostpulse", "instance": "node7:17720"}
-LIMIT_S = 30.0
+LIMIT_S = 60.0
 
 
 def _route(**labels: str) -> str:

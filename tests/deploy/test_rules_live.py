@@ -7,7 +7,7 @@ from typing import Any
 from tests import servers
 from tests.deploy.test_prometheus import ALERTS
 
-LIMIT_S = 30.0
+LIMIT_S = 60.0
 
 
 def _rules(store: servers.Prometheus) -> list[dict[str, Any]]:

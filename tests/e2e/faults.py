@@ -80,7 +80,7 @@ class Link:
     def _transfer(self) -> None:
         iperf = str(binary("iperf3"))
         self._spawn(self.outer, iperf, "--server", "--bind", OUTSIDE)
-        wait_until(lambda: ":5201" in self.outer.run("ss", "-ltn"), 10.0, "iperf3 listens")
+        wait_until(lambda: ":5201" in self.outer.run("ss", "-ltn"), 60.0, "iperf3 listens")
         self._spawn(self.inner, iperf, "--client", OUTSIDE, "--bitrate", _TRANSFER, "--time", "3600")
 
     def _spawn(self, side: Namespace, *command: str) -> None:

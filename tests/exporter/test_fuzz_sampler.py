@@ -28,7 +28,7 @@ from tests.servers import wait_until
 
 ROUNDS, SPOILT_AT_ONCE = 25, 4
 TICKS = 150  # of the slow tier
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 WAYS = (spoiling.cuts, spoiling.shortened, spoiling.impossible, spoiling.misplaced, spoiling.nonsense)
 
 

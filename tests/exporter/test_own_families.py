@@ -40,7 +40,7 @@ def _tick(built: Engine, hands: Hands, *ticks: int) -> dict[Series, float]:
     for tick in ticks:
         hands.elapsed_s, hands.wall_s = tick / 10, START_S + tick / 10
         built.sampler.tick(tick)
-        wait_until(lambda: built.sampler.resting, 10.0, "slow reads are done")
+        wait_until(lambda: built.sampler.resting, 60.0, "slow reads are done")
     return _values(built)
 
 

@@ -129,7 +129,7 @@ def test_minor_faults_grow_by_the_pages_that_are_touched() -> None:
 def test_time_stamp_counter_runs_at_one_rate_on_every_cpu() -> None:
     with _clocks(Host()) as collector:
         before, started_s = latest(collector), time.monotonic()
-        wait_until(lambda: time.monotonic() - started_s > 0.2, 5.0, "a fifth of a second has passed")
+        wait_until(lambda: time.monotonic() - started_s > 0.2, 60.0, "a fifth of a second has passed")
         after, took_s = latest(collector), time.monotonic() - started_s
     rates = [(after[name] - before[name]) / took_s for name in after if name.startswith("cpu_tsc_cycles_total")]
     assert len(rates) == psutil.cpu_count()

@@ -16,7 +16,7 @@ from exporter.tally import State
 from tests.exporter.tiny import START_S, Hands, Script, engine, newest, scripted, times_of
 from tests.servers.process import wait_until
 
-_LIMIT_S = 10.0
+_LIMIT_S = 60.0
 
 
 def _run(built: Engine, hands: Hands, until_s: float) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from deploy.debian import UnavailableError
 from tests.servers.packages import binary, environment
 
-_LIMIT_S = 30
+_LIMIT_S = 60
 
 
 def run(*command: str | Path) -> str:

@@ -199,4 +199,4 @@ class Bench:
 def wait_for_fit(bench: Bench) -> None:
     """Until every fit that is under way is done."""
     fits = [watch.fit for watch in bench.loop._watches.values() if watch.fit]
-    wait_until(lambda: all(fit.future.done() for fit in fits), 10, "the fit is done")
+    wait_until(lambda: all(fit.future.done() for fit in fits), 60, "the fit is done")

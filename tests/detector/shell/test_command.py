@@ -24,7 +24,7 @@ from tests.tree import ROOT
 
 BASELINE = "--baseline.duration=30s"
 LEARNED_LIMIT_S = 90.0  # learning takes 30 s of samples, and most of them are there already
-END_LIMIT_S = 3.0
+END_LIMIT_S = 8.0
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_messages_may_be_json() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_program_ends_soon_when_told_to(number: signal.Signals, exporter: Server, tmp_path: Path) -> None:
     with start_detector(tmp_path, targets(exporter), "--state.directory=") as detector:
-        wait_until(lambda: verdicts(detector), 20, "the first verdict")
+        wait_until(lambda: verdicts(detector), 60, "the first verdict")
         assert end(detector, number) < END_LIMIT_S
 
 
@@ -197,17 +197,17 @@ def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Serv
     good = f"source: {{exporter: {{targets: [{exporter.url}]}}}}\nstate: {{directory: ''}}\n"
     file.write_text(good)
     with start_detector(tmp_path, f"--config.file={file}") as detector:
-        wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 3, 20, "the window of before")
+        wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 3, 60, "the window of before")
         file.write_text(good + "window: {duraton: 5s}\n")
         bad = "hostpulse_detector_config_last_reload_successful"
-        wait_until(lambda: value(detector, bad) == 0, 20, "the bad file is noticed")
+        wait_until(lambda: value(detector, bad) == 0, 60, "the bad file is noticed")
         assert "did you mean window.duration?" in detector.logged()
         assert value(detector, "hostpulse_detector_window_seconds") == 3
         file.write_text(good + "window: {duration: 5s}\n")
-        wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 5, 20, "the new window")
+        wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 5, 60, "the new window")
         assert value(detector, bad) == 1
         detector.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: detector.logged().count("was read again") == 2, 20, "read on SIGHUP")
+        wait_until(lambda: detector.logged().count("was read again") == 2, 60, "read on SIGHUP")
         assert detector.process.poll() is None
 
 
@@ -265,10 +265,10 @@ def test_models_survive_a_restart_and_scores_go_when_the_exporter_goes(
         assert end(detector) < END_LIMIT_S
     assert list(state.glob("*.npz"))
     with start_detector(tmp_path, *flags) as detector:
-        wait_until(lambda: verdicts(detector), 10, "a verdict after the restart")
+        wait_until(lambda: verdicts(detector), 60, "a verdict after the restart")
         assert verdicts(detector)[0]["phase"] == "provisional"
         exporter.stop()
-        wait_until(lambda: not has_score(detector), 20, "the score is gone")
+        wait_until(lambda: not has_score(detector), 60, "the score is gone")
         assert value(detector, "hostpulse_anomaly_active") is None
         assert value(detector, "hostpulse_detector_hosts_failing") == 1
         reply = requests.get(f"{detector.url}/-/ready", timeout=5)

@@ -100,7 +100,7 @@ def test_site_without_a_known_exporter_has_no_hosts(prometheus: Prometheus) -> N
 
 def test_exporter_that_is_read_directly_is_told_of_too(tmp_path: Path) -> None:
     with start_exporter(tmp_path) as server:
-        wait_until(lambda: not described(server).trouble, 20, "two samples")
+        wait_until(lambda: not described(server).trouble, 60, "two samples")
         (origin,) = described(server).origins
     assert origin.exporter == "hostpulse-exporter"
     assert origin.interval_s == pytest.approx(0.1)

@@ -169,7 +169,7 @@ def test_signal_ends_it_though_the_folder_does_not_answer(tmp_path: Path, number
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "detector", "export-rules", "--keep", f"--state.directory={tmp_path}"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE) as process:
-        held = wait_until(lambda: _writing_end(pipe), 30, "the file is read")
+        held = wait_until(lambda: _writing_end(pipe), 60, "the file is read")
         process.send_signal(number)
         assert process.wait(10) == -number
         os.close(held)

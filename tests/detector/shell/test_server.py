@@ -183,7 +183,7 @@ def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> Non
             return site.get("/-/healthy").status_code == 200
         return False
 
-    wait_until(served, 5, "served again")
+    wait_until(served, 60, "served again")
     site.server.stop()
 
 

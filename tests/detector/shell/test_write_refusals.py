@@ -24,7 +24,7 @@ def test_store_that_refuses_everything_is_not_asked_for_each_sample(status: int)
         writer = writer_to(store.url, telemetry)
         for _ in range(20):
             writer.put(unit_of(100))
-        wait_until(lambda: sum(left(telemetry).values()) == 2000, 20, lambda: f"{left(telemetry)}")
+        wait_until(lambda: sum(left(telemetry).values()) == 2000, 60, lambda: f"{left(telemetry)}")
         writer.close(5.0)
         assert store.requests < 3 * 120, "what came while the first request was made may be two more"
     assert left(telemetry) == {"refused": 2000.0}
@@ -35,7 +35,7 @@ def test_store_that_takes_little_at_once_gets_all() -> None:
     with Receiver(lambda sent: (413, "too large") if len(sent) > 3 else (204, "")) as store:
         writer = writer_to(store.url, telemetry)
         writer.put(unit_of(600))
-        wait_until(lambda: sum(left(telemetry).values()) == 600, 20, lambda: f"{left(telemetry)}")
+        wait_until(lambda: sum(left(telemetry).values()) == 600, 60, lambda: f"{left(telemetry)}")
         writer.close(5.0)
     assert left(telemetry) == {"written": 600.0}
 
@@ -50,10 +50,10 @@ def test_program_ends_while_a_store_refuses(caplog: pytest.LogCaptureFixture) ->
     with Receiver(refuse) as store:
         writer = writer_to(store.url, telemetry)
         writer.put(unit_of(1000))
-        wait_until(lambda: store.requests > 2, 20, "it refuses")
+        wait_until(lambda: store.requests > 2, 60, "it refuses")
         begun_s = time.monotonic()
         writer.close(0.3)
-        assert time.monotonic() - begun_s < 3
+        assert time.monotonic() - begun_s < 15
     assert "samples were not written" in caplog.text
 
 

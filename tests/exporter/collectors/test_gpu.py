@@ -303,31 +303,31 @@ def test_driver_that_hangs_does_not_keep_the_exporter_from_starting(
         except TimeoutError:
             return None
 
-    with closing(wait_until(opened, 10.0, "the driver answers")) as one:
+    with closing(wait_until(opened, 60.0, "the driver answers")) as one:
         assert of(readings(one), gpu.UP) == {"0": 1}
 
 
 def test_call_that_hangs_makes_others_fail_and_hardly_wait(
     stub: Stub, h100: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nvml, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(nvml, "_PATIENCE_S", 1.0)
     inside, release = threading.Event(), threading.Event()
 
     def hang() -> None:
         with SESSION.calling():
             inside.set()
-            release.wait(10.0)
+            release.wait(60.0)
 
     thread = threading.Thread(target=hang)
     thread.start()
-    assert inside.wait(10.0)
+    assert inside.wait(60.0)
     began_s = time.monotonic()
     for _ in range(4):
         with pytest.raises(NvmlFailed, match="an earlier call has not returned"):
             h100.read()
-    assert time.monotonic() - began_s < 0.8, "the first one waits longer than the others"
+    assert time.monotonic() - began_s < 3.5, "the first one waits longer than the others"
     release.set()
-    thread.join(10.0)
+    thread.join(60.0)
     assert set(of(readings(h100), gpu.UP).values()) == {1.0}
 
 
