@@ -21,6 +21,8 @@ import shtab
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from catalog import printed
+from catalog.printed import PrintError, tell
 from detector import described, logs, validated
 from detector.backtest import Stretch, backtest, parse_time, recorded, stored
 from detector.clock import SystemClock
@@ -33,7 +35,6 @@ from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
 from detector.incidents.ask import AskError
 from detector.options import ALARM, FAILED, GOOD, USAGE, Options, build_parser, parse
-from detector.printed import PrintError, tell
 from detector.recording import RecordingError, open_recording
 from detector.replay import Findings, ReplayError, replay
 from detector.report.answer import NotFoundError
@@ -46,15 +47,18 @@ from detector.sinks.metrics import as_json
 from detector.source import SourceError
 from detector.validation import validate
 
+_PROGRAM = "hostpulse-detector"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says. What takes settings ends the process, else the exit code is returned."""
+    printed.set_up()
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
         if options.command in _BARE:
             return _BARE[options.command](options)
     except PrintError as error:
-        return _unheard(error)
+        return printed.end_unheard(_PROGRAM, error)
     return _leave(_with_settings(options))
 
 
@@ -73,22 +77,13 @@ def _with_settings(options: Options) -> int:
     try:
         return _COMMANDS[options.command](options, settings, clock)
     except PrintError as error:
-        return _unheard(error)
+        return printed.end_unheard(_PROGRAM, error)
     except (StartError, GaveUpError, RecordingError, ReplayError, ExportError, SourceError, ScoreError) as error:
         return _complain(str(error), FAILED)
 
 
-def _unheard(error: PrintError) -> int:
-    """The end of a program that nobody hears: as that of any other in a pipe whose reader has had enough."""
-    if str(error):
-        return _complain(str(error), FAILED)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.raise_signal(signal.SIGPIPE)
-    return FAILED  # where the signal is blocked
-
-
 def _version(_: Options) -> int:
-    tell(f"hostpulse-detector {version('hostpulse')} (Python {platform.python_version()})\n")
+    tell(f"{_PROGRAM} {version('hostpulse')} (Python {platform.python_version()})\n")
     return GOOD
 
 
@@ -237,7 +232,7 @@ _BY_THE_CLOCK = (
 
 def _complain(message: str, code: int) -> int:
     for line in message.splitlines():
-        print(f"hostpulse-detector: {line}", file=sys.stderr)
+        print(f"{_PROGRAM}: {line}", file=sys.stderr)
     return code
 
 

@@ -10,9 +10,9 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
+from catalog.printed import tell
 from detector import recording
 from detector.config import is_text, nearest
-from detector.printed import tell
 from detector.settings import ENVIRONMENT_PREFIX, walk
 
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from catalog import printed
 from catalog.family import Profile
 from catalog.logform import FORMS
+from catalog.printed import PrintError, tell
 from exporter.capture import capture, replay
 from exporter.collector import Context
 from exporter.engine import Engine, host_of
@@ -137,37 +138,27 @@ def _host(settings: Settings, captured: Path | None, folder: Path) -> Host:
 
 def _write(text: str, out: Path | None) -> int:
     if out is None:
-        return _print(text)
+        tell(text)
+        return 0
     try:
-        out.write_text(text)
+        out.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         sys.stderr.write(f"hostpulse-exporter: cannot write to --out={out}: {error.strerror}\n")
         return 1
     return 0
 
 
-def _print(text: str) -> int:
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end without a traceback when the reader has had enough
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails once more at the end
-        sys.stderr.write(f"hostpulse-exporter: standard output cannot be written: {error.strerror}\n")
-        return 1
-    return 0
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 2 for a wrong command line."""
+    printed.set_up()
     given = list(sys.argv[1:] if argv is None else argv)
     named = bool(given) and not given[0].startswith("-")
     command = given.pop(0) if named else _SERVE
     parser = _parser(command, named=named)
     arguments = parser.parse_args(given)
-    if command == _COMPLETION:
-        return _write(_completion(arguments.shell), None)
     try:
+        if command == _COMPLETION:
+            return _write(_completion(arguments.shell), None)
         settings = from_arguments(arguments, os.environ)
         handler = logging.StreamHandler()
         handler.setFormatter(FORMS[settings.log_format]())
@@ -184,6 +175,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CannotRecordError as error:
         sys.stderr.write(f"hostpulse-exporter: {error}\n")
         return 1
+    except PrintError as error:
+        return printed.end_unheard("hostpulse-exporter", error)
     except SettingsError as error:
         parser.error(str(error))
 

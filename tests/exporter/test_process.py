@@ -242,6 +242,14 @@ def test_full_disk_behind_standard_output_is_told() -> None:
     assert (done.returncode, done.stderr) == (1, said)
 
 
+@pytest.mark.parametrize("argument", ["once", "list", "--help"])
+def test_poor_encoding_of_standard_output_is_no_error(argument: str) -> None:
+    done = _run(argument, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    assert len(done.stdout) > 1000
+
+
 def test_limit_of_open_files_is_raised_as_far_as_it_may_be(tmp_path: Path) -> None:
     prefix = ("prlimit", "--nofile=256:5000")
     with start_exporter(tmp_path, "--web.max-connections=8", prefix=prefix) as server:

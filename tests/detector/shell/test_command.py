@@ -212,24 +212,36 @@ def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Serv
 
 
 def test_live_view_is_drawn_on_a_terminal(exporter: Server) -> None:
+    text = _drawn(exporter, "exceed their own bound")
+    for words in (exporter.address, "/metrics", "learning", "score", "of a core"):
+        assert words in text, text
+
+
+def test_live_view_is_drawn_on_a_terminal_that_has_ascii_alone(exporter: Server) -> None:
+    text = _drawn(exporter, "baseline ", PYTHONIOENCODING="ascii")
+    assert text.isascii()
+    assert re.search(r"baseline [#.]{60} \d+%", text), text
+
+
+def _drawn(exporter: Server, words: str, **environment: str) -> str:
+    """What a terminal shows until certain words, and until the program was told to end."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "detector", "run", targets(exporter), "--web.listen-address=127.0.0.1:0"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "110", "LINES": "40"}
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "110", "LINES": "40", **environment}
     flags: Sequence[str] = ("--state.directory=", BASELINE)
-    with subprocess.Popen([*command, *flags], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+    with subprocess.Popen([*command, *flags], stdin=theirs, stdout=theirs, stderr=theirs, env=variables) as process:
         os.close(theirs)
         text = ""
         try:
-            text = _read_until(ours, "exceed their own bound")
+            text = _read_until(ours, words)
         finally:
             process.send_signal(signal.SIGINT)
             text += _read_until(ours, None)
             status = process.wait(10)
             os.close(ours)
     assert status == 0, text
-    for words in (exporter.address, "/metrics", "learning", "score", "of a core"):
-        assert words in text, text
     assert "Traceback" not in text
+    return text
 
 
 def _read_until(descriptor: int, words: str | None) -> str:

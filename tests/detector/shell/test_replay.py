@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pty
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -80,7 +81,13 @@ def test_command_prints_the_same_of_a_folder_and_of_an_answer(sick: Path, tmp_pa
 def test_bar_is_drawn_on_a_terminal_only(sick: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "detector", "replay", f"--from={sick}", f"--baseline.duration={BASELINE}"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "TERM": "xterm",
+        "COLUMNS": "100",
+        "PYTHONIOENCODING": "ascii",
+    }
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment) as process:
         os.close(theirs)
         shown = b""
@@ -96,6 +103,7 @@ def test_bar_is_drawn_on_a_terminal_only(sick: Path) -> None:
     assert "replaying" in shown.decode(errors="replace")
     assert "1 episode, 0 worth a page, in 1 min" in printed
     assert "\x1b" not in printed
+    assert re.search(r"usually .+, \+[\d.]+ z", printed)  # in place of a sigma, which ASCII lacks
 
 
 def test_outage_in_a_recording_is_not_judged_and_no_anomaly(tmp_path: Path) -> None:
