@@ -2,21 +2,17 @@
 
     python -m bench.adaptive --seconds 60 --json
 
-All exporters run and are scraped at the same time, see ``bench.overhead``. Then the host is disturbed again and again,
+All exporters run and are scraped at the same time, see ``bench.exporters``. Then the host is disturbed again and again,
 from some time within a calm interval on, by programs that do nothing but wake each other. On a machine that is as
 restless for other reasons none is noticed: measure on a quiet one.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -25,29 +21,30 @@ from statistics import median
 from threading import Event
 from typing import Any
 
-from bench.overhead import await_all_tiers, fast_times_s
+from bench.exporters import command, core_percent, fast_times_s, run, side_by_side
 from bench.process import Watched
-from tests.servers.programs import start_exporter
 
 FINE_S, CALM_S = 0.1, 0.6
+_KEPT = "--ring.duration=1h"
 _FLAGS = {
-    "100ms": ("--sample.interval=100ms",),
-    "adaptive": ("--sample.interval=100ms", "--sample.adaptive=600ms"),
-    "600ms": ("--sample.interval=600ms",),
+    "100ms": ("--sample.interval=100ms", _KEPT),
+    "adaptive": ("--sample.interval=100ms", "--sample.adaptive=600ms", _KEPT),
+    "600ms": ("--sample.interval=600ms", _KEPT),
 }
 _LEARNING_S, _DISTURBED_S = 20.0, 2.0
 _CALM_LIMIT_S, _CALM_ROWS = 120.0, 3
 _WRITER, _READER = ("dd", "if=/dev/zero", "bs=1", "status=none"), ("cat",)
 
 
-def often(times_s: Sequence[float]) -> float:
-    """The share of the time in which rows were closer than halfway between the two intervals.
+def often(times_s: Sequence[float]) -> float | None:
+    """The share of the time in which rows were closer than halfway between the two intervals; None for a single row.
 
     >>> often([0.0, 0.6, 1.2, 1.3, 1.4, 2.0])
     0.1
     """
     gaps_s = [later - earlier for earlier, later in pairwise(times_s)]
-    return round(sum(gap_s for gap_s in gaps_s if gap_s < (FINE_S + CALM_S) / 2) / sum(gaps_s), 4)
+    close_s = sum(gap_s for gap_s in gaps_s if gap_s < (FINE_S + CALM_S) / 2)
+    return round(close_s / sum(gaps_s), 4) if gaps_s else None
 
 
 def noticed_s(times_s: Sequence[float], begun_s: float) -> float | None:
@@ -99,25 +96,15 @@ def _delays_s(exporter: Watched, disturbances: int) -> list[float | None]:
 
 def measure(seconds: float, rounds: int, disturbances: int, folder: Path) -> dict[str, Any]:
     """Shares of a core in ``seconds`` of so many rounds, and delays; None where a figure could not be had."""
-    with ExitStack() as stack, ThreadPoolExecutor(len(_FLAGS)) as beside:
-        exporters: dict[str, Watched] = {}
-        for name, flags in _FLAGS.items():
-            (folder / name).mkdir()
-            server = start_exporter(folder / name, *flags, "--ring.duration=1h")
-            exporters[name] = stack.enter_context(Watched(stack.enter_context(server)))
-            await_all_tiers(exporters[name])
-        adaptive, loads = exporters["adaptive"], []
+    with side_by_side(_FLAGS, folder) as exporters:
         Event().wait(_LEARNING_S)
         begun_s = time.time()
-        for _ in range(rounds):
-            running = [beside.submit(exporter.load, seconds / rounds, 1.0) for exporter in exporters.values()]
-            loads.append([load.result() for load in running])
-        share = often(fast_times_s(adaptive, begun_s))
-        delays_s = _delays_s(adaptive, disturbances)
+        percents = core_percent(exporters, seconds, rounds)
+        share = often(fast_times_s(exporters["adaptive"], begun_s))
+        delays_s = _delays_s(exporters["adaptive"], disturbances)
     seen_ms = [round(1000 * delay_s, 1) for delay_s in delays_s if delay_s is not None]
-    shares = map(median, zip(*loads, strict=True))
     return {
-        **{f"core_percent_{name}": round(100 * load, 3) for name, load in zip(_FLAGS, shares, strict=True)},
+        **{f"core_percent_{name}": percent for name, percent in percents.items()},
         "unsettled_share": share,
         "disturbances": len(delays_s),
         "noticed": len(seen_ms),
@@ -127,19 +114,10 @@ def measure(seconds: float, rounds: int, disturbances: int, folder: Path) -> dic
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, print a table and, where asked to, one line of JSON."""
-    parser = argparse.ArgumentParser(description="CPU and delay of adaptive sampling, live.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="time under load")
-    parser.add_argument("--rounds", type=int, default=6, help="the median of so many rounds counts")
+    """See ``bench.exporters.run``."""
+    parser = command("CPU and delay of adaptive sampling, live.")
     parser.add_argument("--disturbances", type=int, default=10, help="how often the host is disturbed")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    arguments = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
-        figures = measure(arguments.seconds, arguments.rounds, arguments.disturbances, Path(folder))
-    for name, figure in figures.items():
-        print(f"{name:<28} {'-' if figure is None else figure:>10}")
-    if arguments.json:
-        print(json.dumps(figures))
+    run(parser, argv, lambda given, folder: measure(given.seconds, given.rounds, given.disturbances, folder))
 
 
 if __name__ == "__main__":

@@ -13,26 +13,24 @@ own work is the same as on such a host, but neither the kernel nor the driver ha
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import ceil, floor
 from pathlib import Path
 from statistics import median
 from threading import Event
 from typing import Any
 
+from bench.exporters import await_all_tiers, command, core_percent, fast_times_s, run, side_by_side
 from bench.process import Watched, at_rate
 from catalog.family import Profile
-from detector.samples import decode
 from exporter.quantity import Duration
 from tests.hosts.cluster import Tree
 from tests.hosts.machines import MACHINES, Machine
 from tests.nvml import Stub, build, profiles
 from tests.nvml.stub import VARIABLE
-from tests.servers.process import READY_LIMIT_S, wait_until
 from tests.servers.programs import start_exporter
 from tests.servers.stack import start_node_exporter
 
@@ -67,83 +65,81 @@ def exposed(text: bytes) -> tuple[int, int]:
     return sum(not line.startswith(b"#") for line in lines), sum(line.startswith(b"# TYPE ") for line in lines)
 
 
-def fast_times_s(exporter: Watched, since_s: float) -> list[float]:
-    """Times of the fast tier's rows later than a time."""
-    header, tables = decode(exporter.get(f"/api/v1/samples?since={since_s!r}"), {})
-    fast = [times for segment, (times, _) in zip(header.segments, tables, strict=True) if segment.tier == "fast"]
-    return [float(time_s) for times in fast for time_s in times]
-
-
 def _scrape_cpu_s(exporter: Watched, seconds: float) -> float:
     """CPU of one scrape: what many of them add to none."""
     none, many = exporter.load(seconds, 0.0), exporter.load(seconds, _MANY_SCRAPES)
     return (many - none) / _MANY_SCRAPES
 
 
-def await_all_tiers(exporter: Watched) -> None:
-    """Wait until each tier has been sampled."""
-    wait_until(lambda: b'{tier="slow"}' in exporter.get("/metrics"), READY_LIMIT_S, "a slow sample")
+def _cost(
+    exporter: Watched, seconds: float, rounds: int, beside: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> dict[str, Any]:
+    """What it costs in ``seconds`` under load, in so many rounds, and as much again for the cost of a scrape.
+
+    ``beside`` is what is done while it is under load.
+    """
+    part_s, loads, scrapes = seconds / rounds, [], []
+    for _ in range(rounds):
+        with beside():
+            loads.append(exporter.load(part_s, 1.0))
+        scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
+    values, families = exposed(exporter.get("/metrics"))
+    return {
+        "values": values,
+        "families": families,
+        "exporter_core_percent": round(100 * median(loads), 3),
+        "scrape_cpu_ms": round(1000 * median(scrapes), 3),
+        "rss_mb": round(exporter.rss_bytes() / (1 << 20), 1),
+    }
 
 
 def measure(seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
-    """All figures, from ``seconds`` under load in so many rounds, and as much again for the cost of a scrape."""
-    part_s, loads, scrapes, late_s = seconds / rounds, [], [], []
+    """What the exporter costs, how late it samples, and what node_exporter costs at the same time: see ``_cost``."""
+    node_loads: list[float] = []
+    late_s: list[float] = []
     flags = (f"--profile={profile}", "--sample.interval=100ms", "--ring.duration=1h")
     with (
         start_exporter(folder, *flags) as exporter_server,
         start_node_exporter(folder, *_NODE_FLAGS) as node_server,
         Watched(exporter_server) as exporter,
         Watched(node_server) as node,
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(1) as executor,
     ):
         await_all_tiers(exporter)
-        first_s = newest_s = fast_times_s(exporter, 0.0)[0]
+        first_s = fast_times_s(exporter, 0.0)[0]
         at_rate(1.0, 10.0, lambda: node.get("/metrics"))
-        for _ in range(rounds):
-            newest_s = fast_times_s(exporter, newest_s)[-1]
-            theirs = beside.submit(node.load, part_s, 10.0)
-            loads.append((exporter.load(part_s, 1.0), theirs.result()))
-            late_s += lateness_s(fast_times_s(exporter, newest_s), first_s, _INTERVAL_S)
-            scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
-        values, families = exposed(exporter.get("/metrics"))
+
+        @contextmanager
+        def beside() -> Iterator[None]:
+            begun_s = time.time()
+            theirs = executor.submit(node.load, seconds / rounds, 10.0)
+            yield
+            node_loads.append(theirs.result())
+            late_s.extend(lateness_s(fast_times_s(exporter, begun_s), first_s, _INTERVAL_S))
+
+        cost = _cost(exporter, seconds, rounds, beside)
         node_values, _ = exposed(node.get("/metrics"))
-        rss_bytes = exporter.rss_bytes()
-    core, node_core = (median(shares) for shares in zip(*loads, strict=True))
+    node_percent = round(100 * median(node_loads), 3)
+    ratio = (node_percent / node_values) / (cost["exporter_core_percent"] / cost["values"])
     return {
-        "values": values,
-        "families": families,
-        "exporter_core_percent": round(100 * core, 3),
-        "node_exporter_core_percent": round(100 * node_core, 3),
-        "node_exporter_values": node_values,
-        "ratio_per_value": round((node_core / node_values) / (core / values), 2),
-        "scrape_cpu_ms": round(1000 * median(scrapes), 3),
+        **cost,
         "late_ms_p99": round(1000 * percentile(late_s, 0.99), 3),
-        "rss_mb": round(rss_bytes / (1 << 20), 1),
+        "node_exporter_core_percent": node_percent,
+        "node_exporter_values": node_values,
+        "ratio_per_value": round(ratio, 2),
     }
 
 
 def curve(intervals: Sequence[str], seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
-    """The share of a core at each sampling interval, one scrape a second, from ``seconds`` in so many rounds."""
-    with ExitStack() as stack, ThreadPoolExecutor(len(intervals)) as beside:
-        exporters = []
-        for interval in intervals:
-            (folder / interval).mkdir()
-            server = start_exporter(folder / interval, f"--profile={profile}", f"--sample.interval={interval}")
-            exporters.append(stack.enter_context(Watched(stack.enter_context(server))))
-            await_all_tiers(exporters[-1])
-        loads = []
-        for _ in range(rounds):
-            running = [beside.submit(exporter.load, seconds / rounds, 1.0) for exporter in exporters]
-            loads.append([load.result() for load in running])
-    shares = map(median, zip(*loads, strict=True))
-    return {
-        f"core_percent_at_{interval}": round(100 * share, 3) for interval, share in zip(intervals, shares, strict=True)
-    }
+    """The share of a core at each sampling interval."""
+    flags = {interval: (f"--profile={profile}", f"--sample.interval={interval}") for interval in intervals}
+    with side_by_side(flags, folder) as exporters:
+        percents = core_percent(exporters, seconds, rounds)
+    return {f"core_percent_at_{interval}": percent for interval, percent in percents.items()}
 
 
 def replay(machine: Machine, seconds: float, profile: Profile, rounds: int, folder: Path) -> dict[str, Any]:
-    """What the exporter costs on the written tree of a machine, and one scrape there."""
-    part_s, loads, scrapes = seconds / rounds, [], []
+    """What the exporter costs on the written tree of a machine: see ``_cost``."""
     tree, stub = Tree(machine, folder / "host", is_here=True), Stub(folder)
     stub.say(profiles.host(profiles.H100, machine.gpus))
     found = (f"LD_LIBRARY_PATH={build(folder / 'nvml')}", f"{VARIABLE}={stub.path}")
@@ -154,21 +150,8 @@ def replay(machine: Machine, seconds: float, profile: Profile, rounds: int, fold
         _passing(tree),
     ):
         await_all_tiers(exporter)
-        for _ in range(rounds):
-            loads.append(exporter.load(part_s, 1.0))
-            scrapes.append(_scrape_cpu_s(exporter, min(5.0, part_s)))
-        values, families = exposed(exporter.get("/metrics"))
-        rss_bytes = exporter.rss_bytes()
-    return {
-        "machine": machine.name,
-        "cpus": machine.cpus,
-        "gpus": machine.gpus,
-        "values": values,
-        "families": families,
-        "exporter_core_percent": round(100 * median(loads), 3),
-        "scrape_cpu_ms": round(1000 * median(scrapes), 3),
-        "rss_mb": round(rss_bytes / (1 << 20), 1),
-    }
+        cost = _cost(exporter, seconds, rounds)
+    return {"machine": machine.name, "cpus": machine.cpus, "gpus": machine.gpus, **cost}
 
 
 @contextmanager
@@ -209,22 +192,13 @@ def _figures(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, print a table and, where asked to, one line of JSON."""
-    parser = argparse.ArgumentParser(description="CPU of the exporter next to node_exporter, live.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="time under load")
+    """See ``bench.exporters.run``."""
+    parser = command("CPU of the exporter next to node_exporter, live.")
     parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.CORE)
-    parser.add_argument("--rounds", type=int, default=6, help="the median of so many rounds counts")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--intervals", type=_intervals, help="instead: the exporter alone, at these sampling intervals")
     others.add_argument("--machine", choices=list(MACHINES), help="instead: the exporter on a written tree of such one")
-    arguments = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
-        figures = _figures(arguments, Path(folder))
-    for name, figure in figures.items():
-        print(f"{name:<28} {figure:>10}")
-    if arguments.json:
-        print(json.dumps(figures))
+    run(parser, argv, _figures)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from bench import adaptive
 def test_time_in_which_rows_are_close_is_told_as_a_share() -> None:
     assert adaptive.often([0.0, 0.1, 0.2, 0.8]) == 0.25
     assert adaptive.often([0.0, 0.6, 1.2]) == 0.0
+    assert adaptive.often([0.0]) is None
 
 
 def test_disturbance_is_noticed_by_the_row_after_which_rows_are_close() -> None:

@@ -55,8 +55,8 @@ def test_short_run_ends_with_one_line_of_plausible_figures(capsys: pytest.Captur
     table, _, line = capsys.readouterr().out.strip().rpartition("\n")
     figures = json.loads(line)
     assert list(figures) == [
-        "values", "families", "exporter_core_percent", "node_exporter_core_percent", "node_exporter_values",
-        "ratio_per_value", "scrape_cpu_ms", "late_ms_p99", "rss_mb",
+        "values", "families", "exporter_core_percent", "scrape_cpu_ms", "rss_mb", "late_ms_p99",
+        "node_exporter_core_percent", "node_exporter_values", "ratio_per_value",
     ]  # fmt: skip
     assert all(name in table for name in figures)
     assert figures["values"] > figures["families"] > 90
@@ -76,6 +76,13 @@ def test_interval_that_the_exporter_would_not_take_is_told_what_is_allowed(capsy
     with pytest.raises(SystemExit):
         overhead.main(["--intervals=100ms,fast"])
     assert "--intervals: 'fast' is not allowed; allowed: a duration such as 100ms" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--seconds=2", "--rounds=3"], ["--rounds=0"], ["--seconds=0"]])
+def test_rounds_of_no_length_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        overhead.main(arguments)
+    assert "--seconds must be at least 1 for each of --rounds" in capsys.readouterr().err
 
 
 def test_written_tree_of_a_large_host_is_measured_with_its_gpus(capsys: pytest.CaptureFixture[str]) -> None:
