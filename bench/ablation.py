@@ -26,14 +26,12 @@ from bench.detection.sets import SETS, DataError, Declared, Figures, files, load
 from detector.burst import ordinary
 from detector.detectors.deviation import Deviation
 from detector.detectors.forest import Forest
-from detector.detectors.registry import registered
 from detector.detectors.subspace import Subspace
 from detector.features import STATISTICS, Feature, Features
 from detector.frame import Floats
 from detector.fusion import Smoothing, fit_normaliser, fuse
 from detector.judge import Judge
-from detector.model import DISTINCT_R, INDEPENDENT_R, MOST_DISTINCT, Parts, folds, layout_of, weights
-from detector.pruning import correlations, covered, group_by_correlation
+from detector.model import DISTINCT_R, INDEPENDENT_R, Parts, fit_scaled, folds, weights
 from detector.scaling import LEAST_SPREAD, MAD_TO_SIGMA, Scaler, fit_scaler
 from tests.recorded import DATA
 
@@ -79,18 +77,13 @@ def fit_parts(variant: Variant, x: Floats, features: tuple[Feature, ...]) -> Par
     scaler = fit_scaler(x, features)
     if not variant.burst_spread:
         scaler = replace(scaler, spread=_mad_alone(scaler, x, features))
-    z = scaler.deviations(x)
-    r, usable = correlations(z), covered(x)
-    groups = group_by_correlation(r, usable, variant.independent_r)
-    distinct = group_by_correlation(r, usable, variant.distinct_r).representatives[:MOST_DISTINCT]
-    layout = layout_of(features, groups.representatives, distinct)
-    detectors = [detector.fit(z, layout) for detector in registered().values()]
+    parts = fit_scaled(scaler, x, features, variant.independent_r, variant.distinct_r)
     with np.errstate(divide="ignore"):
         counted = [
             replace(each, reference=each.reference / np.array(variant.counts)) if isinstance(each, Subspace) else each
-            for each in detectors
+            for each in parts.detectors
         ]
-    return Parts(scaler, groups, layout, tuple(counted))
+    return replace(parts, detectors=tuple(counted))
 
 
 def _mad_alone(scaler: Scaler, x: Floats, features: tuple[Feature, ...]) -> Floats:

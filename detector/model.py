@@ -97,11 +97,17 @@ class Rating:
 
 def fit_parts(x: Floats, features: tuple[Feature, ...]) -> Parts:
     """Scaler, groups and detectors from windows ``x`` float64[N, F]."""
-    scaler = fit_scaler(x, features)
+    return fit_scaled(fit_scaler(x, features), x, features, INDEPENDENT_R, DISTINCT_R)
+
+
+def fit_scaled(
+    scaler: Scaler, x: Floats, features: tuple[Feature, ...], independent_r: float, distinct_r: float
+) -> Parts:
+    """Groups and detectors from windows ``x`` float64[N, F] with a scaler; features are one above these |r|."""
     z = scaler.deviations(x)
     r, usable = correlations(z), covered(x)
-    groups = group_by_correlation(r, usable, INDEPENDENT_R)
-    distinct = group_by_correlation(r, usable, DISTINCT_R).representatives[:MOST_DISTINCT]
+    groups = group_by_correlation(r, usable, independent_r)
+    distinct = group_by_correlation(r, usable, distinct_r).representatives[:MOST_DISTINCT]
     layout = layout_of(features, groups.representatives, distinct)
     detectors = tuple(detector.fit(z, layout) for detector in registered().values())
     return Parts(scaler, groups, layout, detectors)
