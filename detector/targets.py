@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,6 @@ from detector.query import equal, matching, one_of
 from detector.source import Host
 
 _KIND = "hostpulse_exporter"
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,7 +6,6 @@ was missed is counted and left out, never made up.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ _LONGEST_SLEEP_S = 0.5
 _LATEST = 0.5  # of a tier's interval: a value read later than this would give a rate that is off by as much
 _SLOWER = {Tier.FAST: Tier.MEDIUM, Tier.MEDIUM: Tier.SLOW}
 _FASTER = {slower: faster for faster, slower in _SLOWER.items()}
-_LOG = logging.getLogger("exporter")
 
 Row = tuple[Schema, Sequence[float]]
 

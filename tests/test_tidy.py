@@ -101,6 +101,29 @@ def _switched_off(source: Source) -> Iterator[str]:
             yield f"line {number} switches a check off for more than one named rule"
 
 
+def _asked_for_in_vain(source: Source) -> Iterator[str]:
+    for function in source.functions():
+        if function.name.startswith("test_"):
+            asked = {argument.arg for argument in function.args.args}
+            yield from (
+                f"{function.name} does not use {name}" for name in sorted(asked - set(_read(function)) - {"self"})
+            )
+
+
+def _never_read(source: Source) -> Iterator[str]:
+    made = {target.id for node in source.tree.body for target in _targets(node) if isinstance(target, ast.Name)}
+    yield from (f"{name} is never read" for name in sorted(made - set(_read(source.tree))) if re.match("_[^_]", name))
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def _read(tree: ast.AST) -> Iterator[str]:
+    nodes = ast.walk(tree)
+    return (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+
+
 def _calls(source: Source, name: str) -> Iterator[ast.Call]:
     for node in source.nodes:
         if isinstance(node, ast.Call) and _called(node) == name:
@@ -114,6 +137,7 @@ def _called(call: ast.Call) -> str:
 
 RULES: tuple[Rule, ...] = (
     _too_long, _undocumented, _vague_name, _broad_except, _print, _sleep, _patched, _switched_off,
+    _asked_for_in_vain, _never_read,
 )  # fmt: skip
 
 

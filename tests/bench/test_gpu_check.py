@@ -58,7 +58,8 @@ def _checked() -> tuple[int, dict[str, object], str]:
     return status, json.loads(lines[-1]), "\n".join(lines[:-1])
 
 
-def test_values_that_agree_are_told_with_what_they_cost(smi: Stub) -> None:
+@pytest.mark.usefixtures("smi")
+def test_values_that_agree_are_told_with_what_they_cost() -> None:
     status, figures, table = _checked()
     assert (status, figures["different"], figures["compared"]) == (0, {}, len(SAID) - 1)
     assert figures["gpus"] == 1
@@ -81,7 +82,8 @@ def test_values_that_differ_fail_the_check_and_are_named(smi: Stub) -> None:
     assert "power.draw.average of GPU 0" in table
 
 
-def test_every_field_of_the_check_is_read_by_a_collector(smi: Stub) -> None:
+@pytest.mark.usefixtures("smi")
+def test_every_field_of_the_check_is_read_by_a_collector() -> None:
     with ExitStack() as stack:
         families = {family for one in gpu_check._opened(stack) for family in one.families}
     assert {twin.family.name for twin in gpu_check._twins()} <= {family.name for family in families}

@@ -162,7 +162,7 @@ def test_replicas_that_saw_the_same_windows_judge_the_same(learned: Watched) -> 
     assert np.array_equal(scores(pair[0]), scores(pair[1]))
 
 
-def test_fit_is_due_at_each_doubling_and_not_in_an_episode(learned: Watched, long_fault: Watched) -> None:
+def test_fit_is_due_at_each_doubling_and_not_in_an_episode(learned: Watched) -> None:
     soon_s, later_s = START_S + LEARNED_S + 1, START_S + LEARNED_S + JUDGE.refit_s
     doubled = replace(learned.state, training=_doubled(learned.state.training))
     assert [due(learned.state, at_s, JUDGE) for at_s in (soon_s, later_s)] == [False, True]

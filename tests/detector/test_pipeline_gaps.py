@@ -126,7 +126,7 @@ def test_clock_that_is_set_forward_is_no_anomaly(learned: Watched) -> None:
     assert len(watched.verdicts) == 59
 
 
-def test_series_without_any_sample_are_learned_around(learned: Watched) -> None:
+def test_series_without_any_sample_are_learned_around() -> None:
     frame = synthetic_frame(AFTER_S + 40.0, fault_of("storage", AFTER_S + 10.0, AFTER_S + 40.0))
     silent = changed(frame, -1.0, lambda s, values: np.full_like(values, np.nan) if _is_of(s, cpu.SOFTIRQS) else values)
     watched = watch(silent)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from catalog.families import cpu, host, memory, network
@@ -69,7 +67,6 @@ def test_what_is_of_no_known_format_shows_nothing(name: str, taken: object) -> N
     assert len(slot.glance(taken)) == 0
 
 
-def test_collector_that_reads_at_once_has_nothing_to_show(tmp_path: Path) -> None:
-    del tmp_path
+def test_collector_that_reads_at_once_has_nothing_to_show() -> None:
     slot = next(iter(Engine(Settings(), {"tiny": scripted("tiny", GLANCED["stat"].tier, Script())}).slots))
     assert slot.glance(slot.take(0.0)) == ()

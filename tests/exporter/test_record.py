@@ -165,7 +165,7 @@ def test_folder_stays_empty_where_not_even_the_description_fits(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
-def test_what_tells_one_host_from_another_is_replaced(tmp_path: Path) -> None:
+def test_what_tells_one_host_from_another_is_replaced() -> None:
     shown = Anonymous()
     named = host.INFO("node17", "6.1", "Debian", "vendor", "product", "1.2", "")
     assert shown.series(named) == host.INFO("host", "6.1", "Debian", "vendor", "product", "1.2", "")

@@ -115,9 +115,7 @@ def test_scores_go_into_a_prometheus_as_blocks(written: dict[str, Path], tmp_pat
     assert [one["metric"]["subsystem"] for one in active] == ["storage"]
 
 
-def test_store_gives_what_the_file_gives_though_the_hosts_are_gone(
-    prometheus: Prometheus, written: dict[str, Path], tmp_path: Path
-) -> None:
+def test_store_gives_what_the_file_gives_though_the_hosts_are_gone(prometheus: Prometheus, tmp_path: Path) -> None:
     chosen = settings(prometheus.url)
     source = build_source(chosen, SystemClock())
     assert source.hosts() == []

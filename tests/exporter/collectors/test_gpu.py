@@ -307,9 +307,7 @@ def test_driver_that_hangs_does_not_keep_the_exporter_from_starting(
         assert of(readings(one), gpu.UP) == {"0": 1}
 
 
-def test_call_that_hangs_makes_others_fail_and_hardly_wait(
-    stub: Stub, h100: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_call_that_hangs_makes_others_fail_and_hardly_wait(h100: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "_PATIENCE_S", 1.0)
     inside, release = threading.Event(), threading.Event()
 
@@ -331,7 +329,7 @@ def test_call_that_hangs_makes_others_fail_and_hardly_wait(
     assert set(of(readings(h100), gpu.UP).values()) == {1.0}
 
 
-def test_capture_of_another_host_never_shows_the_gpus_of_this_one(stub: Stub, tmp_path: object) -> None:
+def test_capture_of_another_host_never_shows_the_gpus_of_this_one(stub: Stub) -> None:
     stub.say(profiles.host(profiles.H100))
     host = written(stub.path.parent / "host", {"/proc/stat": ""})
     for name in (*NAMES, "xid"):
