@@ -97,12 +97,11 @@ class OpenMetrics(ScoreFile):
         found = values(judged)
         for output in _OF_THE_PAST:
             for labels, value in found.get(output, ()):
-                if not math.isnan(value):
-                    pairs = zip(output.labels, (judged.host.instance, judged.host.job, *labels), strict=True)
-                    series = Series(output.name, tuple(pair for pair in pairs if pair[1]))
-                    times_s, kept = self._kept[output].setdefault(series, (array("d"), array("d")))
-                    times_s.append(judged.verdict.end_s)
-                    kept.append(value)
+                pairs = zip(output.labels, (judged.host.instance, judged.host.job, *labels), strict=True)
+                series = Series(output.name, tuple(pair for pair in pairs if pair[1]))
+                times_s, kept = self._kept[output].setdefault(series, (array("d"), array("d")))
+                times_s.append(judged.verdict.end_s)
+                kept.append(value)
 
     def _finish(self) -> None:
         self._stream.writelines(line.encode() for line in self._lines())

@@ -103,7 +103,7 @@ def _shown(setting: Setting, value: Any) -> str:
 
 
 def series_of_a_host() -> int:
-    """How many series the detector publishes of a host that has a model."""
+    """How many series the detector publishes of a host that has a model and no episode open."""
     verdict = Verdict(
         "x",
         0.0,
@@ -111,11 +111,12 @@ def series_of_a_host() -> int:
         score=0.0,
         detectors=dict.fromkeys(registered(), 0.0),
         shares=dict.fromkeys(JUDGED_SUBSYSTEMS, 0.0),
+        fitted_s=0.0,
     )
     none = np.empty(0)
     frame = Frame("x", none, none.reshape(0, 0), ())
     judged = Judged(Host("x"), verdict, frame, 1.0, 1.0, 0.0, 0.0)
-    return sum(len(list(labelled)) for labelled in values(judged).values())
+    return sum(map(len, values(judged).values()))
 
 
 def _address_key(settings: Settings) -> str:

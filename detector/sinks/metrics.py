@@ -28,7 +28,7 @@ _LEAST_KEEP_S = 10.0
 _KEEP_STRIDES = 5
 _CAUSES_TOLD = 3  # an alert has room for few, and each is a series
 
-Values = Iterable[tuple[tuple[str, ...], float]]
+Value = tuple[tuple[str, ...], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,7 @@ class MetricsSink(Sink, Collector):
             for output, found in values(judged).items():
                 family = families[output.name.removesuffix("_total")]
                 for labels, value in found:
-                    if not math.isnan(value):
-                        family.add_metric((*identity, *labels), value)  # type: ignore[attr-defined]
+                    family.add_metric((*identity, *labels), value)  # type: ignore[attr-defined]
         return [family for family in families.values() if family.samples]
 
 
@@ -90,10 +89,17 @@ def _family(output: Output) -> Metric:
     return kind(output.name, output.help, labels=output.labels)
 
 
-def values(judged: Judged) -> Mapping[Output, Values]:
-    """All metrics of one host: label values besides its identity, and the value; NaN = absent."""
+def values(judged: Judged) -> dict[Output, list[Value]]:
+    """All metrics of one host: label values besides its identity, and the value. What is not known is not there."""
+    return {
+        output: [(labels, value) for labels, value in found if not math.isnan(value)]
+        for output, found in _values(judged).items()
+    }
+
+
+def _values(judged: Judged) -> Mapping[Output, Iterable[Value]]:
     verdict = judged.verdict
-    always: dict[Output, Values] = {
+    always: dict[Output, Iterable[Value]] = {
         outputs.WINDOW_END: [((), verdict.end_s)],
         outputs.LEARNING_PROGRESS: [((), verdict.progress)],
         outputs.REBASELINES: [((), verdict.rebaselines)],
@@ -123,13 +129,13 @@ def values(judged: Judged) -> Mapping[Output, Values]:
     }
 
 
-def _of_causes(verdict: Verdict, figure: Callable[[Cause], float]) -> Values:
+def _of_causes(verdict: Verdict, figure: Callable[[Cause], float]) -> list[Value]:
     """Only while an episode is open, so that what alerts tell of causes is all that is stored of them."""
     told = verdict.causes[:_CAUSES_TOLD] if verdict.active else ()
     return [((str(rank), c.channel, c.statistic, c.unit), figure(c)) for rank, c in enumerate(told, 1)]
 
 
-def _blamed(verdict: Verdict, holds: bool) -> Values:
+def _blamed(verdict: Verdict, holds: bool) -> list[Value]:
     blamed = verdict.subsystem or UNKNOWN
     return [((subsystem,), float(holds and subsystem == blamed)) for subsystem in BLAMABLE]
 

@@ -6,7 +6,6 @@ The same series as on the detector's own ``/metrics``. There a scrape gives them
 from __future__ import annotations
 
 import logging
-import math
 from typing import Any, ClassVar, Self
 
 from pydantic import Field
@@ -88,7 +87,6 @@ class RemoteWriteSink(Sink):
             self._series(output, host, labels): encode_value(value)
             for output, measured in values(judged).items()
             for labels, value in measured
-            if not math.isnan(value)
         }
         is_future = judged.verdict.end_s > self._clock.wall_s() + _FUTURE_S
         is_past = "was set back, or its past is judged anew" if time_ms < newest_ms else ""

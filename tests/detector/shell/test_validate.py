@@ -18,6 +18,7 @@ from tests.detector.shell.history import node_host, write
 from tests.detector.shell.scripted import Scripted
 from tests.detector.shell.test_command import run
 from tests.servers import Server, start_victoria_metrics
+from tests.tree import ROOT
 
 INTERVALS_S = {"second": 1.0, "usual": 15.0}
 
@@ -60,10 +61,11 @@ def test_cost_and_alarms_are_expected_by_hosts_and_budget(store: Server) -> None
     assert costs["second:9100"].stride_s == 1.0
 
 
-def test_series_of_a_host_are_those_that_the_contract_names() -> None:
+def test_series_of_a_host_are_as_many_as_the_docs_say() -> None:
     # Five subsystems and unknown twice, five shares, scores of three detectors and fused, two kinds of episodes, and
-    # what there is one of.
-    assert 30 <= series_of_a_host() <= 50
+    # twelve that there is one of.
+    assert series_of_a_host() == 2 * 6 + 5 + 4 + 2 + 12
+    assert f"| scores | {series_of_a_host()} series a host, " in (ROOT / "docs" / "operating.md").read_text()
 
 
 def test_given_settings_are_shown_without_secrets(store: Server) -> None:
