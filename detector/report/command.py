@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from detector.backtest import Stretch, parse_time, recorded, stored
@@ -54,13 +55,18 @@ def _remembered(directory: Path | None, fields: Mapping[str, str]) -> Report:
     """Out of the file of a detector, which may be running."""
     if directory is None or not (directory / FILE).is_file():
         raise NotFoundError(
-            f"no incidents are remembered in {directory or 'state.directory'}: --beside compares samples"
+            f"no incidents are remembered in {directory or 'state.directory'}: --state.directory names another folder, "
+            "--beside compares samples"
         )
     store = IncidentStore(directory, mend=False)
     try:
-        return answer(store, fields)
+        found = answer(store, fields)
+    except NotFoundError as error:
+        raise NotFoundError(f"{error} in {directory}") from None
     finally:
         store.close()
+    nothing = found.data.get("incidents") == []
+    return replace(found, lead=f"{found.lead} What is remembered was read in {directory}.") if nothing else found
 
 
 def _fields(options: Options, clock: Clock) -> dict[str, str]:

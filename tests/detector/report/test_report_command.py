@@ -120,7 +120,7 @@ def test_wrong_flag_is_named(dump: Path, given: dict[str, Any], error: type[Exce
 
 
 def test_where_nothing_is_remembered_the_way_out_is_said(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="no incidents are remembered"):
+    with pytest.raises(NotFoundError, match=f"remembered in {tmp_path}/none: --state.directory names another folder"):
         told(state=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -135,7 +135,10 @@ def test_file_that_cannot_be_read_is_named_and_left_as_it_is(tmp_path: Path) -> 
 
 
 def test_period_without_incidents_is_told_when_its_samples_are_gone(state: Path) -> None:
-    assert "No incident is known" in told(state=state, instance="other", from_time="1", to_time="2")
+    text = told(state=state, instance="other", from_time="1", to_time="2")
+    assert f"No incident is known of that time. What is remembered was read in {state}." in text
+    with pytest.raises(NotFoundError, match=f"none, or more than one, is called 'nobody' in {state}"):
+        told(state=state, incident="nobody")
 
 
 def test_command_prints_the_report_and_says_what_is_wrong(state: Path) -> None:
