@@ -113,7 +113,7 @@ def test_tutorial_works_as_written(tmp_path: Path) -> None:
     assert process.returncode == 0, said
     for expected in ("hostpulse_host_pressure_waiting", "learning_progress_ratio{", '"comment":"tutorial"', '"phase":'):
         assert expected in said
-    assert not (tmp_path / "tutorial-state").exists()
+    assert not (tmp_path / ".cache" / "tutorial").exists()
 
 
 def _free_port() -> int:

@@ -60,7 +60,7 @@ def test_commands_of_the_page_find_validate_and_judge_a_host(tmp_path: Path) -> 
         '"instance":"node7:9100"',
     ):
         assert expected in said
-    assert not (tmp_path / "quickstart-state").exists()
+    assert not (tmp_path / ".cache" / "quickstart").exists()
 
 
 def free_port() -> int:
