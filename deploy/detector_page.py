@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
-from detector.options import ALARM, COMMANDS, FAILED, GOOD, USAGE
+from detector.options import ALARM, COMMANDS, FAILED, GOOD, USAGE, add_own_flags
 from detector.section import Section
 from detector.settings import ENVIRONMENT_PREFIX, TABLE, Setting, walk
 
 _WIDTH = 110
 
 _COMMAND_ROWS = "\n".join(f"| `hostpulse-detector {name}` | {about} |" for name, about in COMMANDS.items())
+
+
+def _own_flags() -> Iterator[str]:
+    """What only some commands take, a row each."""
+    for name in COMMANDS:
+        parser = argparse.ArgumentParser(add_help=False)
+        add_own_flags(name, parser)
+        for action in parser._actions:
+            value = f"{{{','.join(action.choices)}}}" if action.choices else str(action.metavar or "")
+            flag = "=".join(filter(None, (*action.option_strings, value)))
+            about = str(action.help).replace("*", "\\*")
+            yield f"| `{name}` | `{flag}` | {about} |"
+
+
+_FLAG_ROWS = "\n".join(_own_flags())
 
 _INTRODUCTION = f"""\
 # Configuration of the detector
@@ -22,6 +38,10 @@ Rendered by `python -m deploy.render` from the settings table in `detector/setti
 | command | |
 | --- | --- |
 {_COMMAND_ROWS}
+
+| command | its own flags | |
+| --- | --- | --- |
+{_FLAG_ROWS}
 
 Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} wrong flag or setting; {ALARM} (`once`
 only) a host has an open episode. SIGTERM and Ctrl-C save the models and end the program; SIGHUP has the file read
@@ -62,8 +82,9 @@ scores apart. Do not scrape what is written.
 
 With `baseline.history` a host that has no model is first judged through that much of its past, as fast as half a core
 does it: a window takes 5 to 20 ms, so that a day of scrapes every 15 s takes a minute or two and a day of scrapes every
-second half an hour. Models are fitted on the way, and alarms in the past are not learned. The bound is no longer
-provisional after about twelve hours of scrapes every 15 s (seen on a simulated host), and a page needs more than a day.
+second half an hour. Models are fitted on the way, and alarms in the past are not learned. How much past it takes until
+the bound is no longer provisional is in [detection.md](detection.md#calibration): about twelve hours of scrapes every
+15 s (seen on a simulated host). A page needs more than a day.
 Two detectors that start within a quarter of the history of each other begin with the same window and say the same, up
 to the first model that is fitted later: that is in use when it is ready, which differs by a second or two.
 

@@ -1,4 +1,4 @@
-"""How a database is reached and knows us: passwords, tokens, certificates, proxies, headers; none of it is ever shown.
+"""How a server is reached and knows us: passwords, tokens, certificates, proxies, headers; none of it is ever shown.
 
 Certificates are read for each new connection, secrets in files whenever the file changes: all may be exchanged while
 the program runs. Tenants: https://grafana.com/docs/mimir/latest/manage/secure/authentication-and-authorization/.
@@ -52,7 +52,7 @@ ReadableFile = Annotated[str, AfterValidator(_check_file)]
 
 
 class AccessSettings(Section):
-    """How the database is reached and knows us. Secrets belong into files or environment variables."""
+    """How the server is reached and knows us. Secrets belong into files or environment variables."""
 
     username: str = Field(default="", description="User of basic authentication.")
     password: Secret = Field(default=SecretStr(""), description="Password of that user.")

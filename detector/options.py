@@ -109,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
         if name not in _BARE:
             _add_flags(command)
-        _add_own_flags(name, command)
+        add_own_flags(name, command)
     return parser
 
 
@@ -131,7 +131,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     return Options(command_name, Path(file) if file else None, chosen, **own)
 
 
-def _add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
+def add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
     """The flags that only one command has."""
     if name == "replay":
         parser.add_argument(

@@ -15,9 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from deploy.detector_page import detector_page
 from deploy.reference_page import reference_page
+from detector.calibration import ENOUGH_EXCESSES
 from detector.detectors.registry import registered
+from detector.judge import MAXIMA_PERIOD_S
 from detector.settings import walk
+from detector.training import FULL_ROWS
 from exporter.collector import discover
 from exporter.settings import Settings
 from tests.deploy.test_prometheus import ALERTS
@@ -59,6 +63,25 @@ def test_each_setting_collector_detector_and_alert_has_its_heading() -> None:
     wanted += [*discover(), *registered(), *(alert["alert"] for alert in ALERTS)]
     assert [name for name in wanted if f"`{name}`" not in headings] == []
     assert len(wanted) > 100
+
+
+def test_flags_of_single_commands_are_in_the_table() -> None:
+    rows = [line.split(" | ")[:2] for line in detector_page().splitlines() if line.startswith("| `")]
+    for command, flag in (
+        ("run", "--dry-run"),
+        ("validate", "--json"),
+        ("backtest", "--json"),
+        ("replay", "--from=PATH"),
+    ):
+        assert [f"| `{command}`", f"`{flag}`"] in rows
+    assert ["| `completion`", "`{bash,zsh,fish}`"] in rows
+
+
+def test_page_says_when_a_bound_is_calibrated() -> None:
+    page = (ROOT / "docs" / "detection.md").read_text()
+    minutes = round(10 * ENOUGH_EXCESSES * MAXIMA_PERIOD_S / 60)
+    assert f"once {minutes} minutes (strides" in page
+    assert f"no longer grow (of {FULL_ROWS} windows or more)" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
