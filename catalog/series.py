@@ -32,9 +32,9 @@ class Series:
             return self.name
         return self.name + "{" + ",".join(f'{label}="{_escape(value)}"' for label, value in self.labels) + "}"
 
-    def label(self, name: str, default: str = "") -> str:
-        """The value of one label, or ``default``."""
-        return next((value for label, value in self.labels if label == name), default)
+    def label(self, name: str) -> str:
+        """The value of one label, "" where it has none."""
+        return next((value for label, value in self.labels if label == name), "")
 
 
 @lru_cache(maxsize=65536)

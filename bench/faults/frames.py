@@ -31,12 +31,13 @@ from detector.watch import judge_for
 INTERVAL_S = 1.0
 _LEARNED_S, _FAULT_S = 900, 40
 _CPUS, _GPUS = 4, 2
+_NOISE, _SEED = 0.05, 1
 
 Factors = Mapping[Family, float]
 
 
-def _steady(family: Family, labels: tuple[object, ...], size: float, noise: float = 0.05) -> Line:
-    return Line(family(*labels), family, size, noise, {})
+def _steady(family: Family, labels: tuple[object, ...], size: float) -> Line:
+    return Line(family(*labels), family, size, _NOISE, {})
 
 
 def _of_numa() -> tuple[Line, ...]:
@@ -94,11 +95,11 @@ DESCRIBED: Mapping[str, Described] = {
 }  # fmt: skip
 
 
-def incident_of(name: str, seed: int = 1) -> Incident | None:
+def incident_of(name: str) -> Incident | None:
     """The incident that the detector makes of a described case; None where it sees none."""
     described, judge_by = DESCRIBED[name], judge_for(TABLE(), INTERVAL_S)
     wide = lines(cpus=_CPUS, gpus=0) + described.lines
-    host = SimulatedHost(wide, PROFILES[-1], seed, INTERVAL_S, 1.0)
+    host = SimulatedHost(wide, PROFILES[-1], _SEED, INTERVAL_S, 1.0)
     healthy = host.next(round(_LEARNED_S / INTERVAL_S))
     after = host.next(round(_FAULT_S / INTERVAL_S))
     factors = np.array([described.factors.get(line.family, 1.0) for line in wide])

@@ -14,7 +14,7 @@ from bench.faults.matching import Alarm, Track
 from tests.servers import Server, wait_until
 
 LEARNING = "learning"
-CALM_S = 30.0
+CALM_S, _CALM_LIMIT_S = 30.0, 600.0
 _POLL_S, _LIMIT_S = 0.25, 5.0
 Verdict = Mapping[str, Any]
 
@@ -79,7 +79,7 @@ class Watcher:
         return Track(alarms, [(at_s - start_s, score) for at_s, score in self.scores.copy()], names_subsystems=True)
 
 
-def await_calm(watchers: Sequence[Watcher], limit_s: float = 600.0) -> None:
+def await_calm(watchers: Sequence[Watcher]) -> None:
     """Until no alarm has been raised for so long that the next one is another episode."""
     calm_from_s = time.monotonic()
 
@@ -89,7 +89,7 @@ def await_calm(watchers: Sequence[Watcher], limit_s: float = 600.0) -> None:
             calm_from_s = time.monotonic()
         return time.monotonic() - calm_from_s > CALM_S
 
-    wait_until(calm, limit_s, "all are calm")
+    wait_until(calm, _CALM_LIMIT_S, "all are calm")
 
 
 _OPENED_APART_S = 5.0

@@ -15,10 +15,10 @@ _saturation = partial(Signal, subsystem=Subsystem.GPU, role=Role.SATURATION, sca
 _error = partial(Signal, subsystem=Subsystem.GPU, role=Role.ERROR)
 
 
-def _busy(family: Family, floor: float = 0.05) -> Signal:
+def _busy(family: Family) -> Signal:
     """A family of ratios as it stands."""
     name = family.name.removeprefix("hostpulse_")
-    return _utilisation(name, family.help, level(family), "ratio", floor=floor, scale=Scale.LINEAR)
+    return _utilisation(name, family.help, level(family), "ratio", floor=0.05, scale=Scale.LINEAR)
 
 
 def _traffic(name: str, meaning: str, family: Family) -> Signal:

@@ -73,10 +73,10 @@ def named_colours(panel: timeseries.Panel, by_name: Mapping[str, str]) -> timese
     return panel
 
 
-def stacked(panel: timeseries.Panel, most: float | None = None) -> timeseries.Panel:
-    """Parts that add up, to ``most`` where that is known."""
-    panel.stacking(common.StackingConfig().mode(options.StackingMode.NORMAL)).fill_opacity(45).line_width(0).min(0)
-    return panel if most is None else panel.max(most)
+def stacked(panel: timeseries.Panel) -> timeseries.Panel:
+    """Parts that add up to 1."""
+    panel.stacking(common.StackingConfig().mode(options.StackingMode.NORMAL)).fill_opacity(45).line_width(0)
+    return panel.min(0).max(1)
 
 
 def bounded(panel: timeseries.Panel, *bounds: tuple[str, float]) -> timeseries.Panel:

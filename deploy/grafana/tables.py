@@ -51,7 +51,6 @@ def with_cells(
     steps: dashboard.ThresholdsConfig,
     *,
     decimals: int | None = None,
-    unit: str = "",
     mapping: models.ValueMap | None = None,
 ) -> None:
     """The column's cells coloured by their values."""
@@ -63,8 +62,6 @@ def with_cells(
     }
     if decimals is not None:
         told["decimals"] = decimals
-    if unit:
-        told["unit"] = unit
     if mapping is not None:
         told["mappings"] = [mapping.to_json()]
     panel.override_by_name(column, [models.DynamicConfigValue(name, value) for name, value in told.items()])

@@ -58,7 +58,7 @@ def shares(width: int = 12) -> timeseries.Panel:
     """What the anomaly is made of, over time."""
     query = Query(of(outputs.SUBSYSTEM_SHARE), "{{subsystem}}")
     panel = lines("Share of each subsystem", [query], "percentunit", "What the anomaly is made of.", width)
-    return named_colours(stacked(panel, 1), colours.SUBSYSTEMS)
+    return named_colours(stacked(panel), colours.SUBSYSTEMS)
 
 
 def episodes() -> statetimeline.Panel:

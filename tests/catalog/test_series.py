@@ -31,7 +31,7 @@ def test_what_is_not_a_series_is_refused_and_quoted(text: str) -> None:
 
 def test_label_gives_the_value_or_the_default() -> None:
     series = Series("up", (("job", "a"), ("instance", "b")))
-    assert (series.label("instance"), series.label("mode"), series.label("mode", "x")) == ("b", "", "x")
+    assert (series.label("instance"), series.label("mode")) == ("b", "")
 
 
 def test_series_without_labels_has_no_braces() -> None:

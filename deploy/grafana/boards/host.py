@@ -103,7 +103,7 @@ def board() -> dashboard.Dashboard:
 
 def _panel(title: str, names: tuple[str, ...]) -> timeseries.Panel:
     panel = chart(title, names)
-    return stacked(panel, 1) if title == _TIME else panel
+    return stacked(panel) if title == _TIME else panel
 
 
 def _others(subsystem: str) -> Iterator[timeseries.Panel]:
