@@ -213,6 +213,8 @@ _GAINS = {
         "xid",
     ),
     "the network namespace of the host (`--network=host`): system calls have no other": ("nicevents",),
+    "root and `CAP_SYS_ADMIN`, in a container also `/dev/nvme*`: made after the specification, not tried on a drive "
+    "yet": ("nvmehealth",),
 }
 """What the exporter may have or not, and the collectors that need it."""
 

@@ -190,6 +190,59 @@ NVME_STATE = Family(
     Profile.STANDARD,
     "/sys/class/nvme/*/state",
 )
+
+
+def _of_nvme_log(name: str, help_text: str, place: str, kind: Kind, unit: Unit, *labels: str) -> Family:
+    """What an NVMe drive says of its own health: https://nvmexpress.org/specifications/."""
+    return Family(
+        f"hostpulse_storage_nvme_{name}",
+        kind,
+        unit,
+        help_text,
+        Subsystem.STORAGE,
+        ("device", *labels),
+        Tier.SLOW,
+        Profile.FULL,
+        f"NVMe log page 02h, {place}",
+    )
+
+
+NVME_USED_RATIO = _of_nvme_log(
+    "used_ratio",
+    "Part of the writes an NVMe drive is made for that it has had; more than 1 is beyond them.",
+    "percentage used",
+    Kind.GAUGE,
+    Unit.RATIO,
+)
+NVME_SPARE_RATIO = _of_nvme_log(
+    "spare_ratio",
+    "Part of an NVMe drive's spare blocks that is left.",
+    "available spare",
+    Kind.GAUGE,
+    Unit.RATIO,
+)
+NVME_WARNING = _of_nvme_log(
+    "warning",
+    "Whether an NVMe drive warns (1): few spare blocks, too hot or cold, unreliable, read-only, no backup power.",
+    "critical warning",
+    Kind.GAUGE,
+    Unit.BOOLEAN,
+    "warning",
+)
+NVME_MEDIA_ERRORS = _of_nvme_log(
+    "media_errors_total",
+    "Times that an NVMe drive could not give back the data it was given.",
+    "media and data integrity errors",
+    Kind.COUNTER,
+    Unit.COUNT,
+)
+NVME_UNSAFE_SHUTDOWNS = _of_nvme_log(
+    "unsafe_shutdowns_total",
+    "Times that an NVMe drive lost power without being told before.",
+    "unsafe shutdowns",
+    Kind.COUNTER,
+    Unit.COUNT,
+)
 MD_DEGRADED_DISKS = Family(
     "hostpulse_storage_md_degraded_disks",
     Kind.GAUGE,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from catalog.family import Kind, Profile
 from exporter.collector import Collector, Unavailable, discover
 from exporter.collectors.nicevents import NiceventsCollector
+from exporter.collectors.nvmehealth import NvmehealthCollector
 from exporter.collectors.xid import XidCollector
 from exporter.gpus import NvmlCollector
 from exporter.host import Host
@@ -24,7 +25,7 @@ from tests.hosts.hardware import hardware
 from tests.properties import PROPERTY
 
 # No files can stand in for system calls: collectors that make them have tests of their own.
-CALLERS = (PerfCollector, NiceventsCollector, NvmlCollector, XidCollector)
+CALLERS = (PerfCollector, NiceventsCollector, NvmehealthCollector, NvmlCollector, XidCollector)
 COLLECTORS = {name: kind for name, kind in discover().items() if not issubclass(kind, CALLERS)}
 HARDWARE = {
     "aer", "bonding", "cgroup", "edac", "hwmon", "nvme", "rapl", "schedstat", "throttle", "rdmaport", "rdmaerrors",

@@ -1,0 +1,73 @@
+"""Wear, spare blocks, warnings and errors of NVMe drives, as they say it themselves.
+
+"SMART / Health Information" in the NVM Express Base Specification: https://nvmexpress.org/specifications/
+"""
+
+from __future__ import annotations
+
+from catalog.families import storage
+from catalog.family import Tier
+from catalog.series import Series
+from exporter.collector import Collector, Context, Unavailable
+from exporter.nvmehealth import Health, ask, health_in
+
+_DIRECTORY = "/sys/class/nvme"
+
+
+class NvmehealthCollector(Collector):
+    """One command a controller, of those that only the administrator of the whole machine may send."""
+
+    name = "nvmehealth"
+    tier = Tier.SLOW
+    families = (
+        storage.NVME_USED_RATIO,
+        storage.NVME_SPARE_RATIO,
+        storage.NVME_WARNING,
+        storage.NVME_MEDIA_ERRORS,
+        storage.NVME_UNSAFE_SHUTDOWNS,
+    )
+    sources = ()
+
+    def __init__(self, context: Context) -> None:
+        self._host = context.host
+        self.series = ()
+        if not self._host.names(_DIRECTORY):
+            raise Unavailable(f"nothing at {_DIRECTORY}/*: no NVMe drive")
+        if not self._host.live:
+            raise Unavailable(f"{_DIRECTORY}: these are not the controllers of this machine")
+        try:
+            self.read()
+        except (PermissionError, FileNotFoundError) as error:
+            raise Unavailable(f"{error.filename}: {error.strerror}") from None
+
+    def read(self) -> list[float]:
+        """What each controller says; one that does not answer is left out. OSError where none does."""
+        readings, refused = dict[Series, float](), None
+        for device in self._host.names(_DIRECTORY):
+            try:
+                readings |= _of(device, self._asked(f"/dev/{device}"))
+            except OSError as error:
+                refused = error
+        if refused is not None and not readings:
+            raise refused
+        if tuple(readings) != self.series:
+            self.series = tuple(readings)
+        return list(readings.values())
+
+    def _asked(self, path: str) -> Health:
+        try:
+            return health_in(ask(self._host.locate(path)))
+        except OSError as error:
+            refused = isinstance(error, PermissionError)
+            reason = "permission denied; needs root and the capability CAP_SYS_ADMIN" if refused else error.strerror
+            raise OSError(error.errno, reason, path) from None
+
+
+def _of(device: str, health: Health) -> dict[Series, float]:
+    return {
+        storage.NVME_USED_RATIO(device): health.used_ratio,
+        storage.NVME_SPARE_RATIO(device): health.spare_ratio,
+        storage.NVME_MEDIA_ERRORS(device): float(health.media_errors),
+        storage.NVME_UNSAFE_SHUTDOWNS(device): float(health.unsafe_shutdowns),
+        **{storage.NVME_WARNING(device, name): float(raised) for name, raised in health.warnings.items()},
+    }
