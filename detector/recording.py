@@ -5,10 +5,7 @@ A format is one file in ``detector/formats/`` with one subclass of ``Format``. T
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +15,7 @@ import numpy as np
 
 from detector import formats
 from detector.buffer import Columns
+from detector.found import Found
 from detector.frame import Floats
 from detector.thinning import far_apart
 
@@ -54,10 +52,9 @@ class Recording:
     job: str = ""
 
 
-class Format(ABC):
+class Format(Found):
     """How recordings of one kind are told from others and read."""
 
-    name: ClassVar[str]
     about: ClassVar[str]
     """What it is, for people; empty where it is only told from others."""
 
@@ -74,13 +71,7 @@ class Format(ABC):
 
 def discover() -> Mapping[str, type[Format]]:
     """All formats by name."""
-    found: dict[str, type[Format]] = {}
-    for module in pkgutil.iter_modules(formats.__path__, "detector.formats."):
-        for _, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(value, Format) and not inspect.isabstract(value) and value.__module__ == module.name:
-                assert value.name not in found, f"two formats are called {value.name}"
-                found[value.name] = value
-    return found
+    return Format.found(formats.__path__, formats.__name__)
 
 
 def allowed() -> str:

@@ -5,10 +5,7 @@ A sink is one file in ``detector/sinks/`` with one subclass of ``Sink``. There i
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -16,6 +13,7 @@ from typing import Any, ClassVar, Self
 from catalog.series import Series
 from detector import sinks
 from detector.clock import Clock
+from detector.found import Found
 from detector.frame import Frame
 from detector.incidents.store import IncidentStore
 from detector.source import Host
@@ -52,10 +50,9 @@ class Context:
     incidents: IncidentStore = field(default_factory=IncidentStore)
 
 
-class Sink(ABC):
+class Sink(Found):
     """A place that verdicts go to. All calls come from one thread."""
 
-    name: ClassVar[str]
     setting: ClassVar[tuple[Any, Any] | None] = None
     """Type and pydantic field that the settings table gets under the sink's name."""
 
@@ -68,22 +65,16 @@ class Sink(ABC):
     def publish(self, judged: Judged) -> None:
         """Take one verdict. Verdicts of one host come in order of time."""
 
-    def trouble(self, host: Host, reason: str) -> None:  # noqa: B027 - optional to override
+    def trouble(self, host: Host, reason: str) -> None:
         """A host cannot be judged at the moment; no call for each failure, one for each beginning of trouble."""
 
-    def leave(self, host: Host) -> None:  # noqa: B027 - optional to override
+    def leave(self, host: Host) -> None:
         """A host is gone."""
 
-    def close(self) -> None:  # noqa: B027 - optional to override
+    def close(self) -> None:
         """Give back what ``build`` opened."""
 
 
 def discover() -> Mapping[str, type[Sink]]:
     """All sinks by name."""
-    found: dict[str, type[Sink]] = {}
-    for module in pkgutil.iter_modules(sinks.__path__, "detector.sinks."):
-        for _, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(value, Sink) and not inspect.isabstract(value) and value.__module__ == module.name:
-                assert value.name not in found, f"two sinks are called {value.name}"
-                found[value.name] = value
-    return found
+    return Sink.found(sinks.__path__, sinks.__name__)

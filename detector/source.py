@@ -5,10 +5,7 @@ A source is one file in ``detector/sources/`` with one subclass of ``Source``. T
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -16,6 +13,7 @@ from typing import Any, ClassVar
 from catalog.series import Series
 from detector import sources
 from detector.clock import Clock
+from detector.found import Found
 from detector.frame import Frame
 from detector.section import Section
 
@@ -47,14 +45,13 @@ class SourceError(Exception):
     """A source could not be read; the message names the address and what was asked."""
 
 
-class Source(ABC):
+class Source(Found):
     """Raw samples of hosts.
 
     Hosts may be read from several threads at once, one host by one thread at a time. All times are seconds since the
     epoch on the *source's* clock, which need not be ours. Every call is bounded in time and raises ``SourceError``.
     """
 
-    name: ClassVar[str]
     settings: ClassVar[type[Section]]
     address_key: ClassVar[str]
     """Which of its settings says where it reads."""
@@ -113,16 +110,10 @@ class Source(ABC):
         present."""
         raise SourceError(f"{self.address} keeps no past: the source prometheus does, and so do recordings")
 
-    def close(self) -> None:  # noqa: B027 - optional to override
+    def close(self) -> None:
         """Give back connections."""
 
 
 def discover() -> Mapping[str, type[Source]]:
     """All sources by name."""
-    found: dict[str, type[Source]] = {}
-    for module in pkgutil.iter_modules(sources.__path__, "detector.sources."):
-        for _, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(value, Source) and not inspect.isabstract(value) and value.__module__ == module.name:
-                assert value.name not in found, f"two sources are called {value.name}"
-                found[value.name] = value
-    return found
+    return Source.found(sources.__path__, sources.__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from detector.found import Found
 from detector.frame import Floats
 
 
@@ -39,10 +40,9 @@ class Scores:
     contribution: Floats
 
 
-class Detector(ABC):
+class Detector(Found):
     """One way of telling the unusual from the usual. ``z`` is float64[N, F], NaN = missing: it counts as typical."""
 
-    name: ClassVar[str]
     weight: ClassVar[float]
     """In the fused score; chosen by measurement, see docs/detection.md."""
     least_range: ClassVar[float]
