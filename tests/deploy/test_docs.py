@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +19,7 @@ from detector.training import FULL_ROWS
 from exporter.collector import discover
 from exporter.settings import Settings
 from tests.deploy.test_prometheus import ALERTS
-from tests.servers import wait_until
+from tests.page import blocks, carry_out
 from tests.tree import ROOT
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -40,10 +34,6 @@ ELSEWHERE = {  # commands of README and tutorial that are tried in another way, 
     "watch -n1": "needs a terminal",
 }
 LIMIT_S = 240.0
-
-
-def _blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
 
 
 def _headings(page: str) -> list[str]:
@@ -102,7 +92,7 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
 def _commands(page: str) -> Iterator[str]:
     """Lines of blocks that are commands: those with a program that is known here in front."""
     programs = {command.partition(" ")[0] for command in ELSEWHERE}
-    for block in _blocks(page, r"(?:sh)?"):
+    for block in blocks(page, r"(?:sh)?"):
         yield from (line.partition("  #")[0].strip() for line in block.splitlines() if line.split(" ")[0] in programs)
 
 
@@ -115,31 +105,8 @@ def test_command_that_the_tutorial_does_not_run_is_tried_elsewhere(page: str) ->
 
 
 def test_tutorial_works_as_written(tmp_path: Path) -> None:
-    script = "\n".join(block for block in _blocks(TUTORIAL, "sh") if block.strip() not in ELSEWHERE)
-    ports = {port: str(_free_port()) for port in ("17720", "17721")}
-    for written, free in ports.items():
-        script = script.replace(f":{written}", f":{free}")
-    (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with (tmp_path / "log").open("wb") as log:
-        command = ["bash", "-euo", "pipefail", "-c", script]
-        process = subprocess.Popen(
-            command, cwd=tmp_path, stdout=log, stderr=log, env=environment, start_new_session=True
-        )
-        try:
-            wait_until(lambda: process.poll() is not None, LIMIT_S, (tmp_path / "log").read_text)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)  # what the script left behind
-            process.wait(10)
-    said = (tmp_path / "log").read_text()
-    assert process.returncode == 0, said
+    script = "\n".join(block for block in blocks(TUTORIAL, "sh") if block.strip() not in ELSEWHERE)
+    said = carry_out(script, tmp_path, LIMIT_S)
     for expected in ("hostpulse_host_pressure_waiting", "learning_progress_ratio{", '"comment":"tutorial"', '"phase":'):
         assert expected in said
     assert not (tmp_path / ".cache" / "tutorial").exists()
-
-
-def _free_port() -> int:
-    """One that the kernel gave out and has back."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
