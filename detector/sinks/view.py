@@ -53,10 +53,11 @@ class ViewSink(Sink):
     @classmethod
     def build(cls, setting: Any, context: Context) -> Self | None:
         """See ``Sink``."""
-        if setting == "off":
+        stream: TextIO | None = sys.stdout  # None where it was closed before the program began
+        if setting == "off" or stream is None:
             return None
-        live = setting == "live" or (setting == "auto" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
-        return cls(context, sys.stdout, live=live)
+        live = setting == "live" or (setting == "auto" and stream.isatty() and os.environ.get("TERM") != "dumb")
+        return cls(context, stream, live=live)
 
     def publish(self, judged: Judged) -> None:
         """See ``Sink``."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Sequence
 
 import pytest
 from rich.console import Console
 
+from catalog import printed
 from detector.readable import bar, duration, quantity, sparkline
 from detector.sink import Context, Judged
 from detector.sinks.view import ViewSink
@@ -71,6 +73,12 @@ def test_what_is_typical_again_is_not_shown_as_moved() -> None:
         view = view_of(alarm(causes=(back, *CAUSES)))
         assert (name in drawn([view]), name in line(view)) == (here, here)
     assert line(view_of(alarm(causes=(back,)))).endswith("since 12 s")
+
+
+def test_each_sign_that_is_drawn_has_one_in_ascii_that_looks_like_it() -> None:
+    text = drawn([view_of(judged()), view_of(alarm())], own_cost=math.nan, width=60)
+    signs = {sign for sign in text if not sign.isascii()}
+    assert {"█", "░", "│", "–", "…", "σ"} <= signs <= {chr(code) for code in printed._ALIKE}
 
 
 def test_narrow_terminal_cuts_names_and_no_numbers() -> None:
@@ -207,10 +215,12 @@ def test_live_view_drops_hosts_that_leave() -> None:
     assert "waiting for the first samples" in terminal.stream.getvalue()[before:]
 
 
-def test_view_that_is_off_is_not_built() -> None:
+def test_view_that_is_off_or_has_nowhere_to_show_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     context = Context(SteppedClock(), Telemetry(), {})
     assert ViewSink.build("off", context) is None
     assert ViewSink.build("plain", context) is not None
+    monkeypatch.setattr(sys, "stdout", None)
+    assert ViewSink.build("auto", context) is None
 
 
 @pytest.mark.parametrize(
