@@ -11,7 +11,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import quote
@@ -25,6 +25,7 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[ \t]*[ -~]+")
 _VALUE = re.compile(r"[ -~]*")
 _CONCEALED = "<secret>"
 _SHORTEST_SECRET = 4  # what is shorter would be found in any text
+_MOST_BYTES = 4  # of a character
 
 
 class AccessError(Exception):
@@ -167,11 +168,20 @@ class Access:
             found["Authorization"] = f"Basic {_basic(settings.username, password)[0]}"
         return found
 
-    def conceal(self, text: str, *urls: str) -> str:
-        """A text of somebody else, without the secrets that it repeats, those in our ``urls`` among them.
+    def conceal(self, said: str | bytes, most: int, *urls: str) -> str:
+        """The beginning of a text of somebody else, which may be large: its first ``most`` characters or some more,
+        without the secrets that it repeats, those in our ``urls`` among them."""
+        forms = self._concealed(urls)
+        longest = max(map(len, forms), default=0)
+        start = said[: _MOST_BYTES * (most + longest)]
+        text = start if isinstance(start, str) else start.decode(errors="replace")
+        for form in forms:
+            text = text.replace(form, _CONCEALED)
+        # Of a secret that was cut at the end nothing is found: what may be one is left out.
+        return text if len(start) == len(said) else text[: max(0, len(text) - longest)]
 
-        To be called before a text is shortened: of a secret that is cut nothing is found.
-        """
+    def _concealed(self, urls: Iterable[str]) -> list[str]:
+        """What is not to be shown in any form that it may be repeated in, the longest first."""
         settings = self._settings
         try:
             secrets = [*self._secrets(), *self.headers().values()]
@@ -182,10 +192,7 @@ class Access:
             secrets += [password, *_basic(user, password)] if password else []
         secrets += [secret.removeprefix("Basic ") for secret in secrets]
         forms = {form for secret in secrets if secret != settings.tenant for form in _forms(secret)}
-        for form in sorted(forms, key=len, reverse=True):
-            if len(form) >= _SHORTEST_SECRET:
-                text = text.replace(form, _CONCEALED)
-        return text
+        return sorted((form for form in forms if len(form) >= _SHORTEST_SECRET), key=len, reverse=True)
 
     def _secrets(self) -> tuple[str, str]:
         """Token and password as they are now; empty where there is none."""

@@ -19,6 +19,7 @@ from detector.deadline import BoundedAdapter
 
 _CHUNK_BYTES = 1 << 18
 _LONGEST_QUOTE = 300
+_SPARSE = 8  # of so many characters one is worth showing, as a rule: pages are indented
 _HOSTS = 1000  # whose connections are kept
 _CONNECTIONS = 8  # to each of them
 
@@ -86,8 +87,7 @@ class Fetcher:
 
     def quoted(self, said: str | bytes, longest: int = _LONGEST_QUOTE) -> str:
         """The beginning of what a server said, on one line, without the secrets that we told it."""
-        text = said.decode(errors="replace") if isinstance(said, bytes) else said
-        return _one_line(self._access.conceal(text, *self._with_password))[:longest]
+        return _one_line(self._access.conceal(said, _SPARSE * longest, *self._with_password))[:longest]
 
     def close(self) -> None:
         """Close the connections."""

@@ -127,7 +127,7 @@ class QueryApi:
                     raise SourceError(f"{asked}: incomplete: {self._fetcher.quoted('; '.join(partial))}")
                 if all(map(_is_entry, result)):
                     return result
-            said = self._fetcher.quoted(str(answer.get("error") or answer))
+            said = self._fetcher.quoted(str(answer["error"]) if answer.get("error") else body)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             said = f"not an answer of the query API: {self._fetcher.quoted(body, _SHORT_QUOTE)!r}"
         said = f"{asked}: status {status}{_HINTS.get(status, '')}: {said}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from detector.access import Access, AccessSettings
 from detector.breaker import Breaker
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
@@ -148,6 +151,22 @@ def test_secret_that_a_store_repeats_is_not_told() -> None:
     with answering(refusal) as store, pytest.raises(SourceError, match="<secret> is unknown") as raised:
         source_of(store.url, bearer_token="t0ken-one").hosts()
     assert "t0ken-one" not in str(raised.value)
+
+
+def test_large_answer_shows_no_part_of_a_secret_wherever_it_is_cut() -> None:
+    fetcher = Fetcher(1.0, 1, Access(AccessSettings(username=USER, password=SecretStr(PASSWORD))))
+    quotes = [fetcher.quoted((" " * before + PASSWORD + " é" * 5000).encode(), 100) for before in range(3000, 3600)]
+    assert quotes[0].startswith("<secret> é é")
+    assert quotes[-1] == "", "what lies behind so many blanks is not shown"
+    assert not any("s3" in quote or "word" in quote for quote in quotes)
+
+
+def test_large_answer_is_quoted_at_once() -> None:
+    fetcher = Fetcher(1.0, 1, Access(AccessSettings(username=USER, password=SecretStr(PASSWORD))))
+    said = b"\xff " * (16 << 20)
+    begun_s = time.process_time()
+    assert len(fetcher.quoted(said)) == 300
+    assert time.process_time() - begun_s < 1.0
 
 
 def test_secrets_are_in_no_help_and_no_settings_shown(tmp_path: Path) -> None:
