@@ -15,12 +15,11 @@ from catalog.duration import parse_duration
 from detector import schedule
 from detector.incidents.ask import EARLIEST_S, LATEST_S
 from detector.recording import open_recordings
-from detector.replay import Findings, Past, ReplayError, judge_past, past_of
+from detector.replay import Findings, Past, ReplayError, judge_of_past, judge_past, past_of
 from detector.scores import ScoreFile, score_file
 from detector.settings import Settings
 from detector.sink import Judged
 from detector.source import Source
-from detector.watch import judge_for
 
 _SHOWN = 40
 _NOW = re.compile(r"now(?:-(.+))?")
@@ -120,6 +119,6 @@ def stored(source: Source, settings: Settings, stretch: Stretch) -> Iterator[Pas
     for host in source.past_hosts(stretch.from_s, stretch.to_s):
         interval_s = source.interval_s(host)
         if stretch.instance in ("", host.instance) and not math.isnan(interval_s):
-            judge = judge_for(settings, interval_s)
+            judge = judge_of_past(settings, interval_s)
             begin_s = stretch.from_s - schedule.horizon_s(judge.baseline_s, judge.window_s)
             yield Past(host, interval_s, (begin_s, stretch.to_s), partial(source.read, host))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -141,7 +141,7 @@ def judge_past(
         ReplayError: too little is there to judge any of it, or it was stopped.
     """
     threadpool_limits(1)  # on matrices of this size more threads only wait for each other
-    judge = judge_for(settings, past.interval_s)
+    judge = judge_of_past(settings, past.interval_s)
     _check_length(past, judge)
     span_s = max(past.span_s[0], from_s), past.span_s[1]
     findings = Findings(past.host.instance, span_s, judge.window_s, judge.stride_s)
@@ -158,6 +158,12 @@ def judge_past(
     if not findings.judged:
         raise ReplayError(f"{past.host.instance}: nothing could be judged: too few of its windows have samples")
     return findings
+
+
+def judge_of_past(settings: Settings, interval_s: float) -> Judge:
+    """How a past is judged that was sampled every ``interval_s``: in windows of one length, so that no fit has to find
+    out which its host asks for."""
+    return replace(judge_for(settings, interval_s), window_bounds_s=None)
 
 
 def _check_length(past: Past, judge: Judge) -> None:

@@ -14,7 +14,7 @@ from detector.diagnosis.library import signatures
 from detector.incidents.ask import AskError
 from detector.incidents.store import FILE, IncidentStore
 from detector.options import Options
-from detector.replay import Past, ReplayError
+from detector.replay import Past, ReplayError, judge_of_past
 from detector.report.answer import NotFoundError, answer, rendering
 from detector.report.comparison import report_of_comparison
 from detector.report.document import Report
@@ -22,7 +22,6 @@ from detector.report.levels import Levels, levels_of
 from detector.service import build_source, state_directory
 from detector.settings import Settings
 from detector.source import SourceError
-from detector.watch import judge_for
 
 Progress = Callable[[str, float], bool]
 
@@ -116,7 +115,7 @@ def _stretch(start: str, end: str, instance: str, clock: Clock) -> Stretch:
 
 def _levels(stretch: Stretch, options: Options, settings: Settings, clock: Clock, progress: Progress) -> Levels:
     past = _past(stretch, options, settings, clock)
-    judge = judge_for(settings, past.interval_s)
+    judge = judge_of_past(settings, past.interval_s)
     found = levels_of(past, stretch.from_s, stretch.to_s, judge, lambda done: progress(past.host.instance, done))
     if found is None:
         raise ReplayError(

@@ -16,9 +16,10 @@ import pytest
 
 from detector.findings import as_text
 from detector.recording import open_recording
-from detector.replay import Findings, ReplayError, replay
+from detector.replay import Findings, ReplayError, judge_of_past, replay
 from detector.settings import TABLE, Settings
 from detector.verdict import Cause, Phase, Verdict
+from detector.watch import judge_for
 from tests.detector.synthetic import START_S, fault_of, synthetic_frame, without
 from tests.detector.watching import JUDGE
 from tests.recordings import as_answer, as_folder, segments_of
@@ -104,6 +105,12 @@ def test_bar_is_drawn_on_a_terminal_only(sick: Path) -> None:
     assert "1 episode, 0 worth a page, in 1 min" in printed
     assert "\x1b" not in printed
     assert re.search(r"usually .+, \+[\d.]+ z", printed)  # in place of a sigma, which ASCII lacks
+
+
+def test_windows_of_a_past_keep_their_length_and_no_fit_asks_for_another() -> None:
+    given = TABLE.model_validate({"window": {"adaptive_limit": 4}})
+    assert judge_for(given, 0.1).window_bounds_s == (3.0, 12.0)
+    assert judge_of_past(given, 0.1) == judge_for(TABLE(), 0.1)
 
 
 def test_outage_in_a_recording_is_not_judged_and_no_anomaly(tmp_path: Path) -> None:
