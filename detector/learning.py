@@ -34,6 +34,8 @@ def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
         return span_s >= judge_by.baseline_s
     if state.episode.open or (state.scores and state.scores[-1].exceeds):
         return False  # windows that a fit disturbs are not judged: not while an episode may begin
+    if state.flagged:
+        return False  # an episode is compared with others, and counts, by the model that it was judged by
     doubled = state.training.rows >= min(2 * state.model.rows, FULL_ROWS)
     return state.outdated or end_s - state.fitted_s >= judge_by.refit_s or (_growing(state) and doubled)
 

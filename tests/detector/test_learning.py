@@ -104,6 +104,21 @@ def test_model_is_not_fitted_anew_while_an_episode_may_begin(learned: Watched) -
     assert due(replace(state, scores=(*state.scores[:-1], calm)), end_s, judge_by)
 
 
+def test_fit_that_is_due_waits_until_an_episode_is_settled_and_its_shape_is_what_moved(learned: Watched) -> None:
+    frame = synthetic_frame(FAULT_S + AGAIN_S, fault_of("memory", FAULT_S, FAULT_S + LASTS_S))
+    often, never = (
+        watch(frame, replace(JUDGE, refit_s=refit_s), learned.state, LEARNED_S, fits=refit_s < JUDGE.refit_s)
+        for refit_s in (20.0, JUDGE.refit_s)
+    )
+    fits_s = sorted({verdict.fitted_s - START_S for verdict in often.verdicts})
+    closed_s = never.state.episode.closed_s - START_S
+    assert [fit_s for fit_s in fits_s if FAULT_S + 5 < fit_s <= closed_s + JUDGE.merge_s] == []
+    assert fits_s[-1] > closed_s + JUDGE.merge_s
+    (one,), (other,) = often.state.closed, never.state.closed
+    assert one.names == other.names
+    assert np.array_equal(one.shape, other.shape)
+
+
 def test_episode_is_counted_once(learned: Watched) -> None:
     watched = _again(learned, 2)
     assert (watched.state.episodes, watched.verdicts[-1].episodes, watched.state.pages) == (2, 2, 0)
