@@ -25,6 +25,7 @@ MOST_DEVIATION = 50.0  # beyond, one channel's size says nothing more about who 
 LEAST_EVIDENCE = 1.0
 DOUBT = 0.5  # of the usual evidence, for each subsystem
 LEADING_SHARE = 0.35  # below this nothing leads
+CLEARLY = 4.0  # times the share of what was blamed before, which is twice the evidence
 UNKNOWN = "unknown"
 
 
@@ -69,6 +70,15 @@ def leading(by_share: dict[str, float]) -> str:
     """The subsystem to blame, or ``unknown`` when nothing leads."""
     name = max(by_share, key=lambda subsystem: by_share[subsystem])
     return name if by_share[name] >= LEADING_SHARE else UNKNOWN
+
+
+def still(by_share: dict[str, float], before: str) -> str:
+    """The subsystem to blame for what opens again and was blamed on ``before``: another one only where that leads
+    clearly, since each new name is another alert."""
+    name = leading(by_share)
+    if before not in by_share:  # nothing led then
+        return name
+    return name if name != UNKNOWN and by_share[name] >= CLEARLY * by_share[before] else before
 
 
 def causes(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from detector.attribution import UNKNOWN
+
 CLOSE_AT = 0.7  # hysteresis
-MERGE_S = 60.0  # an episode that closed so recently is resumed, with its onset and subsystem
+MERGE_S = 60.0  # an episode of the same subsystem that closed so recently is resumed, with its onset
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,13 @@ class Episode:
         """Whether this level of the alarm statistic opens a closed episode."""
         return not self.open and level > 1.0
 
-    def resumes(self, end_s: float, merge_s: float = MERGE_S) -> bool:
-        """Whether an opening at ``end_s`` continues the episode that closed last."""
+    def is_near(self, end_s: float, merge_s: float = MERGE_S) -> bool:
+        """Whether it closed so recently that an opening at ``end_s`` may continue it."""
         return end_s - self.closed_s <= merge_s  # False while closed_s is NaN
+
+    def resumes(self, end_s: float, subsystem: str, merge_s: float = MERGE_S) -> bool:
+        """Whether an opening at ``end_s`` that is blamed on ``subsystem`` continues it."""
+        return self.is_near(end_s, merge_s) and self.subsystem in (subsystem, UNKNOWN)
 
 
 def advance(
@@ -43,6 +49,6 @@ def advance(
         return replace(episode, page=episode.page or pages)
     if not episode.opens(level):
         return episode
-    if episode.resumes(end_s, merge_s):
-        return replace(episode, open=True, page=pages, closed_s=float("nan"))
+    if episode.resumes(end_s, subsystem, merge_s):
+        return replace(episode, open=True, page=pages, closed_s=float("nan"), subsystem=subsystem)
     return Episode(True, pages, onset_s, float("nan"), subsystem)

@@ -152,6 +152,17 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
     return replace(state, training=training, pending=pending)
 
 
+def settle_earlier(
+    state: HostState, onset_s: float, end_s: float, names: tuple[str, ...], judge_by: Judge
+) -> HostState:
+    """The state as an episode opens that began at ``onset_s``: one that is just over is settled at once."""
+    over = tuple(row for row in state.flagged if row[0] < onset_s)
+    if not over:
+        return state
+    settled = _settle(replace(state, flagged=over), end_s, names, judge_by)
+    return replace(settled, flagged=state.flagged[len(over) :])
+
+
 def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Judge) -> HostState:
     """The state when an episode is surely over.
 

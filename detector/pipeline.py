@@ -5,7 +5,7 @@ Frame -> channels -> features -> deviations -> three detectors -> fused score ->
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from detector.episode import advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.judge import BEFORE_KEPT, Judge
-from detector.learning import learn, levels, recent
+from detector.learning import learn, levels, recent, settle_earlier
 from detector.model import FUSED, Judgement, Model, Rating, judge, rate
 from detector.peers import PEERS
 from detector.state import NEVER, HostState, Scored
@@ -30,6 +30,17 @@ MOST_CAUSES = 8
 RECENT_WINDOWS = 5
 PAST_WINDOWS = 600  # that the mean of older windows remembers
 NEWEST = 2  # windows that are blamed on: by the time of an alarm what came with the onset and went is in none of them
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An alarm in the window that ends at ``end_s``: of what ``lasts`` or is sudden, beside the host's own past or its
+    peers."""
+
+    end_s: float
+    onset_s: float
+    lasts: bool
+    by_peers: bool
 
 
 def features_at(frame: Frame, ends_s: Floats, judge_by: Judge) -> Features:
@@ -64,7 +75,8 @@ def judge_window(
     if np.isnan(window.x).all() or disturbed_from_s < end_s <= disturbed_until_s:
         if state.model is not None:
             # A quiet vote: an episode that is open ends when the rule says so, not with the first such window.
-            state = _episode(_with_score(state, Scored(end_s, NEVER, NEVER), judge_by), state.model, end_s, judge_by)
+            scored = _with_score(state, Scored(end_s, NEVER, NEVER), judge_by)
+            state = _episode(scored, state.model, end_s, names, judge_by)
         return state, _verdict_without_score(state, end_s, judge_by)
     if window.features != state.features:
         # What waits to be learned has the old columns.
@@ -84,7 +96,7 @@ def judge_window(
         among_peers = align(np.stack([window.x[0], middle]), window.names, model.names)
         state, compared = compare(state, among_peers[0], among_peers[1], end_s, judge_by)
     state = _remember(state, judgement, rating, compared, end_s, judge_by)
-    state = _episode(state, model, end_s, judge_by)
+    state = _episode(state, model, end_s, names, judge_by)
     if not judge_by.maintained:
         state = learn(state, end_s, x, names, judge_by)
     return state, _verdict(state, model, judgement, rating, compared, window, company, judge_by)
@@ -144,8 +156,8 @@ def _with_score(state: HostState, newest: Scored, judge_by: Judge) -> HostState:
     return replace(state, scores=(*(item for item in state.scores if item.end_s > since_s), newest))
 
 
-def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> HostState:
-    """The state with its episode advanced by the newest window."""
+def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...], judge_by: Judge) -> HostState:
+    """The state with its episode advanced by the newest window; what is remembered of windows has these ``names``."""
     sudden, apart = (
         judge_by.sudden.level(scores)
         for scores in zip(*((each.score, each.peers) for each in recent(state, end_s, judge_by)), strict=True)
@@ -155,11 +167,12 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
     level = max(own, apart)
     onset_s = _onset(state, max(sudden, apart), end_s, judge_by)
     subsystem = state.episode.subsystem
-    if state.episode.opens(level) and not state.episode.resumes(end_s, judge_by.merge_s):
-        state = _opened(state, onset_s, max(sudden, apart) <= 1.0, apart > own, judge_by)
-        assert state.before is not None, "as an episode opens it is set"
-        evidence = _evidence(model, _during(state, apart > own, judge_by), state.before)
-        subsystem = attribution.leading(_shares(state, model, evidence, apart > own))
+    if state.episode.opens(level):
+        opening = Opening(end_s, onset_s, max(sudden, apart) <= 1.0, apart > own)
+        subsystem = _blamed(_opened(state, opening, judge_by), model, opening, judge_by)
+        if not state.episode.resumes(end_s, subsystem, judge_by.merge_s):
+            state = settle_earlier(state, onset_s, end_s, names, judge_by)
+        state = _opened(state, opening, judge_by)
     pages = page(state, sudden, lasting, apart)
     episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
     return replace(
@@ -171,12 +184,26 @@ def _episode(state: HostState, model: Model, end_s: float, judge_by: Judge) -> H
     )
 
 
-def _opened(state: HostState, onset_s: float, lasts: bool, by_peers: bool, judge_by: Judge) -> HostState:
-    """The state as an episode opens: by what, and what was usual before."""
-    state = replace(state, lasts=lasts, peers=replace(state.peers, leads=by_peers))
-    if lasts and state.past_size is not None:  # what comes slowly has begun long before it alarms
+def _opened(state: HostState, opening: Opening, judge_by: Judge) -> HostState:
+    """The state as an episode opens: by what, and what was usual before; what was so before one that is just over still
+    is."""
+    known = state.before is not None and opening.by_peers == state.peers.leads
+    state = replace(state, lasts=opening.lasts, peers=replace(state.peers, leads=opening.by_peers))
+    if known and state.episode.is_near(opening.end_s, judge_by.merge_s):
+        return state
+    if opening.lasts and state.past_size is not None:  # what comes slowly has begun long before it alarms
         return replace(state, before=state.past_size)
-    return replace(state, before=size_before(_sizes(state, by_peers), onset_s - judge_by.window_s))
+    return replace(state, before=size_before(_sizes(state, opening.by_peers), opening.onset_s - judge_by.window_s))
+
+
+def _blamed(state: HostState, model: Model, opening: Opening, judge_by: Judge) -> str:
+    """The subsystem to blame for an episode as it opens."""
+    assert state.before is not None, "as an episode opens it is set"
+    evidence = _evidence(model, _during(state, opening.by_peers, judge_by), state.before)
+    shares = _shares(state, model, evidence, opening.by_peers)
+    if state.episode.is_near(opening.end_s, judge_by.merge_s):
+        return attribution.still(shares, state.episode.subsystem)
+    return attribution.leading(shares)
 
 
 def lasting_score(state: HostState, model: Model, end_s: float, judge_by: Judge) -> float:
@@ -188,11 +215,15 @@ def lasting_score(state: HostState, model: Model, end_s: float, judge_by: Judge)
 
 
 def _onset(state: HostState, sudden: float, end_s: float, judge_by: Judge) -> float:
-    """The first window beyond the bound among those that vote or, of what lasts, the first as far out as half are."""
+    """The first window beyond the bound among those that vote or, of what lasts, the first as far out as half are; of
+    those since the last episode."""
+    closed_s = state.episode.closed_s
     if sudden > 1.0:
-        return next((scored.end_s for scored in recent(state, end_s, judge_by) if scored.exceeds), end_s)
-    level = levels(state, end_s, judge_by)[1]
-    return next((scored.end_s for scored in state.scores if scored.fused >= level), end_s)
+        votes = (scored.end_s for scored in recent(state, end_s, judge_by) if scored.exceeds)
+    else:
+        level = levels(state, end_s, judge_by)[1]
+        votes = (scored.end_s for scored in state.scores if scored.fused >= level)
+    return next((each_s for each_s in votes if not each_s <= closed_s), end_s)  # NaN, no episode yet, keeps all
 
 
 def _sizes(state: HostState, by_peers: bool) -> Sizes:

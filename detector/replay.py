@@ -72,7 +72,7 @@ class Findings:
         if last is None or last.start_s != verdict.onset_s:  # one that is resumed keeps its onset
             last = Found(verdict.onset_s, verdict.subsystem, verdict.causes[:MOST_CAUSES])
             self.episodes.append(last)
-        last.end_s = math.nan
+        last.end_s, last.subsystem = math.nan, verdict.subsystem  # of one that resumes it may only now be known
         last.page |= verdict.page
         last.peak = max(last.peak, verdict.score if not math.isnan(verdict.score) else 0.0)
 

@@ -113,8 +113,8 @@ class Episode(Section):
         default=60.0,
         ge=0,
         le=3600,
-        description="An alarm so soon after another one resumes it, and so long after one nothing is learned; at least "
-        "five strides.",
+        description="An alarm so soon after another one of its subsystem resumes it, and so long after one nothing is "
+        "learned; at least five strides.",
     )
     freeze_limit_s: Duration = Field(
         default=1800.0,

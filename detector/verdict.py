@@ -68,7 +68,7 @@ class Verdict:
     agreement: int = 0  # how many detectors exceed their own bound
     active: bool = False  # the alarm rule holds (warning)
     page: bool = False  # the alarm rule holds at the page budget
-    subsystem: str = ""  # the episode's, fixed at opening; "" when quiet, "unknown" when nothing leads
+    subsystem: str = ""  # the episode's, fixed while it is open; "" when quiet, "unknown" when nothing leads
     shares: Mapping[str, float] = field(default_factory=dict)  # by subsystem, sums to 1
     causes: tuple[Cause, ...] = ()  # most important first
     coverage: float = 0.0  # share of the model's features that had data

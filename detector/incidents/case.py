@@ -179,6 +179,7 @@ class _Episode:
     def take(self, verdict: Verdict) -> bool:
         """Take an active verdict; whether there is enough news to write them down."""
         self.end_s, self.seen_s, self.page = None, verdict.end_s, self.page or verdict.page
+        self.subsystem = verdict.subsystem  # of one that resumes it may only now be known
         if verdict.score > self.peak:  # False where it is NaN
             self.peak, self.highest = verdict.score, verdict
         if verdict.shares:

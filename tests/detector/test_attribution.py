@@ -17,6 +17,7 @@ from detector.attribution import (
     contrast,
     leading,
     shares,
+    still,
     weighted,
 )
 from detector.features import Feature
@@ -104,6 +105,24 @@ def test_shares_are_even_where_there_is_little_evidence() -> None:
 @pytest.mark.parametrize("evidence", [[0.0] * 5, [1.0] * 5, [1.0, 0.0, 1.0, 1.0, 0.9]])
 def test_nothing_is_blamed_when_nothing_leads(evidence: list[float]) -> None:
     assert leading(shares(np.array(evidence), np.ones(5))) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("before", "memory", "storage", "blamed"),
+    [
+        ("storage", 9.0, 9.0, "storage"),
+        ("storage", 12.0, 9.0, "storage"),
+        ("storage", 20.0, 9.0, "memory"),
+        ("storage", 0.0, 0.0, "storage"),
+        ("memory", 9.0, 12.0, "memory"),
+        (UNKNOWN, 12.0, 9.0, "memory"),
+        (UNKNOWN, 0.0, 0.0, UNKNOWN),
+    ],
+)
+def test_what_opens_again_is_blamed_on_another_subsystem_only_where_that_leads_clearly(
+    before: str, memory: float, storage: float, blamed: str
+) -> None:
+    assert still(shares(np.array([0.0, 0.0, memory, 0.0, storage]), np.ones(5)), before) == blamed
 
 
 def test_causes_name_each_channel_once_with_typical_and_actual_in_its_unit() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from detector.attribution import UNKNOWN
 from detector.calibration import alarm_statistic
 from detector.episode import CLOSE_AT, MERGE_S, Episode, advance
 
@@ -43,24 +45,36 @@ def test_onset_and_subsystem_are_fixed_at_opening() -> None:
     assert {(episode.onset_s, episode.subsystem) for episode in episodes[1:]} == {(T - 3, "s1")}
 
 
-def test_episode_is_resumed_with_its_onset_and_subsystem_within_a_minute() -> None:
+def test_episode_of_the_same_subsystem_is_resumed_with_its_onset_within_a_minute() -> None:
     closed = _after([1.5, 0.0])[-1]
-    resumed = advance(closed, 2.0, False, T + 1 + MERGE_S, T + 50, "other")
+    resumed = advance(closed, 2.0, False, T + 1 + MERGE_S, T + 50, "s0")
     assert (resumed.open, resumed.onset_s, resumed.subsystem) == (True, T - 4, "s0")
     assert math.isnan(resumed.closed_s)
 
 
+def test_episode_of_another_subsystem_is_a_new_one_however_soon_it_comes() -> None:
+    closed = _after([1.5, 0.0])[-1]
+    fresh = advance(closed, 2.0, False, T + 5, T + 3, "other")
+    assert (fresh.open, fresh.onset_s, fresh.subsystem) == (True, T + 3, "other")
+
+
+def test_episode_that_nothing_led_is_named_when_it_is_resumed() -> None:
+    closed = replace(_after([1.5, 0.0])[-1], subsystem=UNKNOWN)
+    resumed = advance(closed, 2.0, False, T + 5, T + 3, "memory")
+    assert (resumed.open, resumed.onset_s, resumed.subsystem) == (True, T - 4, "memory")
+
+
 def test_episode_after_more_than_a_minute_is_a_new_one() -> None:
     closed = _after([1.5, 0.0])[-1]
-    fresh = advance(closed, 2.0, False, T + 1.1 + MERGE_S, T + 50, "other")
-    assert (fresh.open, fresh.onset_s, fresh.subsystem) == (True, T + 50, "other")
+    fresh = advance(closed, 2.0, False, T + 1.1 + MERGE_S, T + 50, "s0")
+    assert (fresh.open, fresh.onset_s, fresh.subsystem) == (True, T + 50, "s0")
 
 
 def test_minute_of_merging_counts_from_the_last_close() -> None:
     episode = _after([1.5, 0.0])[-1]
-    episode = advance(episode, 2.0, False, T + 50, T + 50, "b")
-    episode = advance(episode, 0.0, False, T + 55, T + 55, "c")
-    episode = advance(episode, 2.0, False, T + 110, T + 110, "d")
+    episode = advance(episode, 2.0, False, T + 50, T + 50, "s0")
+    episode = advance(episode, 0.0, False, T + 55, T + 55, "s0")
+    episode = advance(episode, 2.0, False, T + 110, T + 110, "s0")
     assert (episode.open, episode.onset_s, episode.subsystem) == (True, T - 4, "s0")
 
 

@@ -105,12 +105,30 @@ def test_episode_ends_after_the_fault(long_fault: Watched) -> None:
     assert not any(verdict.active for verdict in long_fault.between(315.0, 420.0))
 
 
-def test_after_effect_belongs_to_the_episode_that_caused_it(learned: Watched) -> None:
-    faults = (*fault_of("storage", FAULT_S, 280.0), *fault_of("memory", 320.0, 340.0))
+def test_fault_that_comes_again_within_a_minute_is_one_episode(learned: Watched) -> None:
+    faults = (*fault_of("storage", FAULT_S, 280.0), *fault_of("storage", 320.0, 340.0))
     watched = watch(synthetic_frame(360.0, faults), state=learned.state, after_s=LEARNED_S, fits=False)
     assert len(watched.openings_s) == 2
-    active = [verdict for verdict in watched.verdicts if verdict.active]
-    assert len({(verdict.onset_s, verdict.subsystem) for verdict in active}) == 1
+    assert {verdict.subsystem for verdict in watched.verdicts if verdict.active} == {"storage"}
+    assert len({verdict.onset_s for verdict in watched.verdicts if verdict.active}) == 1
+    assert watched.state.episodes == 1
+
+
+@pytest.mark.parametrize("again_s", [296.0, 320.0])
+def test_fault_of_another_subsystem_is_an_episode_of_its_own_however_soon_it_comes(
+    learned: Watched, again_s: float
+) -> None:
+    faults = (*fault_of("storage", FAULT_S, 280.0), *fault_of("memory", again_s, again_s + 20.0))
+    watched = watch(synthetic_frame(440.0, faults), state=learned.state, after_s=LEARNED_S, fits=False)
+    first, second = watched.openings
+    assert (first.subsystem, second.subsystem, watched.state.episodes) == ("storage", "memory", 2)
+    assert second.onset_s - START_S >= again_s
+    assert {verdict.subsystem for verdict in watched.verdicts if verdict.onset_s == second.onset_s} == {"memory"}
+    earlier, later = watched.state.closed
+    assert (earlier.subsystem, later.subsystem) == ("storage", "memory")
+    assert earlier.shape @ later.shape < 0.5, "each is shown by what moved in it"
+    assert watched.state.model is not None
+    assert np.sum(watched.state.maxima > watched.state.model.fused.bound) == 2
 
 
 def test_fault_long_after_another_is_an_episode_of_its_own(learned: Watched) -> None:
