@@ -60,10 +60,12 @@ def compare(
 
 def lead(state: HostState) -> bool:
     """Whether the peers tell more of the newest window than the host's own past; of an episode, what opened it."""
+    if not state.peers.sizes:
+        return False
     if state.episode.open:
         return state.peers.leads
     newest = state.scores[-1]
-    return newest.peers > newest.score and bool(state.peers.sizes)  # False while there is no such score
+    return newest.peers > newest.score  # False while there is no such score
 
 
 def page(state: HostState, sudden: float, lasting: float, apart: float) -> bool:

@@ -307,9 +307,11 @@ class Loop:
             piece.judge_by,
             self._clock.elapsed_s(),
         )
-        step = piece.step(self._judging, company)
+        step, was_open = piece.step(self._judging, company), watch.state.episode.open
         watch.state, verdict = step(watch.state)
         watch.next_number += 1
+        if watch.state.episode.open != was_open:
+            self._keeper.save(watch)  # or it would count again after a crash
         self._telemetry.count(outputs.WINDOWS)
         self._telemetry.observe(outputs.STEP_DURATION, self._clock.elapsed_s() - begun_s)
         if watch.fit is not None:

@@ -139,7 +139,7 @@ def _held_out(
 def to_arrays(state: PeerState) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """A header that fits JSON and plain arrays; what only the next seconds need is left out."""
     arrays: dict[str, npt.NDArray[Any]] = {"peers/maxima": state.maxima}
-    header: dict[str, Any] = {"group": state.group, "model": None}
+    header: dict[str, Any] = {"group": state.group, "leads": state.leads, "worst": state.worst, "model": None}
     if (model := state.model) is not None:
         arrays |= {
             "peers/gain": model.gain,
@@ -161,7 +161,7 @@ def from_arrays(
     header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], features: tuple[Feature, ...]
 ) -> PeerState:
     """The inverse of ``to_arrays``; raises ValueError or KeyError where the arrays do not fit ``features``."""
-    state = PeerState(header["group"], maxima=arrays["peers/maxima"])
+    state = PeerState(header["group"], leads=header["leads"], maxima=arrays["peers/maxima"], worst=header["worst"])
     if header["model"] is None:
         return state
     independent = arrays["peers/independent"].astype(np.intp)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from detector.scaling import Scaler
 from detector.timescale import followed
 from detector.training import Block, Float32s, Training
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 NEVER = float("nan")
 Levels = tuple[float, float]  # alarm statistics of what is sudden and of what lasts
 NO_LEVELS = (-np.inf, -np.inf)
@@ -146,8 +146,11 @@ class HostState:
             "blocks": [{"names": list(block.names), "flagged": block.flagged} for block in self.training.blocks],
             "model": None,
             "peers": None,
+            "episode": asdict(self.episode),
+            "lasts": self.lasts,
+            "outdated": self.outdated,
         }
-        arrays: Arrays = {"maxima": self.maxima, "lasting_maxima": self.lasting_maxima}
+        arrays: Arrays = {"maxima": self.maxima, "lasting_maxima": self.lasting_maxima} | self._of_episodes(header)
         for number, block in enumerate(self.training.blocks):
             arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"] = block.end_s, block.x
         if self.model is not None:
@@ -156,6 +159,20 @@ class HostState:
             header["peers"], more = peers_to_arrays(self.peers)
             arrays |= more
         return header, arrays
+
+    def _of_episodes(self, header: dict[str, Any]) -> Arrays:
+        """What tells after a restart that an episode goes on, and that one came before; the rest into the header."""
+        # Others cannot be like any that the model judges.
+        closed = [each for each in self.closed if self.model is not None and each.names == self.model.names]
+        header["closed"] = [[each.end_s, each.subsystem] for each in closed]
+        arrays: Arrays = {
+            "scores": np.array([astuple(scored) for scored in self.scores]),
+            "worst": np.array(self.worst),
+            "closed/shape": np.array([each.shape for each in closed], dtype=np.float32),
+            "flagged/end_s": np.array([end_s for end_s, _ in self.flagged]),
+            "flagged/x": np.array([x for _, x in self.flagged], dtype=np.float32),
+        }
+        return arrays if self.before is None else arrays | {"before": self.before}
 
     @classmethod
     def from_arrays(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> HostState:
@@ -170,6 +187,9 @@ class HostState:
         )
         training = Training(blocks=blocks, names=tuple(header["names"]))
         model = None if header["model"] is None else _model_from_arrays(header["model"], arrays)
+        names = model.names if model else ()
+        closed = zip(header["closed"], arrays["closed/shape"], strict=True)
+        sudden, lasting = map(float, arrays["worst"])
         compared = header["peers"]
         peers = peers_from_arrays(compared, arrays, model.features if model else ()) if compared else PeerState()
         return cls(
@@ -189,6 +209,14 @@ class HostState:
             fitted_s=header["fitted_s"],
             window_s=header["window_s"],
             wanted_s=tuple(header["wanted_s"]),
+            episode=Episode(**header["episode"]),
+            lasts=header["lasts"],
+            outdated=header["outdated"],
+            closed=tuple(Closed(end_s, subsystem, names, shape) for (end_s, subsystem), shape in closed),
+            scores=tuple(Scored(*map(float, row)) for row in arrays["scores"]),
+            worst=(sudden, lasting),
+            flagged=tuple(zip(map(float, arrays["flagged/end_s"]), arrays["flagged/x"], strict=True)),
+            before=arrays.get("before"),
         )
 
 

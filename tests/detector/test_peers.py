@@ -141,6 +141,19 @@ def test_what_was_learned_among_peers_survives_a_restart(job: Job) -> None:
     assert restored.calibration.bound == model.calibration.bound
 
 
+def test_episode_that_peers_opened_goes_on_after_a_restart_though_none_of_them_is_there(job: Job) -> None:
+    job.live(30)
+    job.live(25, shift=np.where(NETWORK, 6.0, 0.0))
+    state = job.states[-1]
+    header, arrays = to_arrays(state.peers)
+    job.states[-1] = replace(state, sizes=(), normalised=(), peers=from_arrays(header, arrays, FEATURES))
+    (verdict,) = job.live(1, shift=np.where(NETWORK, 6.0, 0.0), here=range(HOSTS - 1, HOSTS))[0]
+    assert (verdict.active, verdict.subsystem) == (True, "network")
+    assert np.isfinite(list(verdict.shares.values())).all()
+    assert job.states[-1].peers.leads
+    assert job.states[-1].peers.worst == state.peers.worst
+
+
 def test_arrays_of_other_features_are_refused(job: Job) -> None:
     header, arrays = to_arrays(job.states[0].peers)
     with pytest.raises(ValueError, match="do not fit"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detector.recurrence import Closed
 from detector.state import SCHEMA_VERSION, HostState, feature_of
 from tests.detector.synthetic import INSTANCE, fault_of, synthetic_frame
 from tests.detector.watching import Watched, scores, watch
@@ -48,6 +49,34 @@ def test_restored_state_knows_which_windows_are_of_an_episode(learned: Watched) 
     flagged = replace(state, training=state.training.add_flagged(rows[:70], state.training.names, 1.0))
     assert np.array_equal(_through_a_file(flagged).training.flagged(), flagged.training.flagged())
     assert flagged.training.flagged().sum() == 70
+
+
+def test_restored_state_goes_on_with_its_open_episode(learned: Watched) -> None:
+    frame = synthetic_frame(400.0, fault_of("storage", 260.0, 290.0))
+    before = watch(synthetic_frame(275.0, fault_of("storage", 260.0, 290.0)), state=learned.state, after_s=243.0)
+    assert before.state.episode.open
+    one, other = (
+        watch(frame, state=state, after_s=275.0, fits=False) for state in (before.state, _through_a_file(before.state))
+    )
+    for verdict, same in zip(one.verdicts, other.verdicts, strict=True):
+        assert (verdict.active, verdict.page, verdict.subsystem) == (same.active, same.page, same.subsystem)
+        assert verdict.score == same.score
+    assert other.state.episodes == 1
+    (closed,), (same_closed,) = one.state.closed, other.state.closed
+    assert closed.end_s == same_closed.end_s
+    assert closed.like(same_closed)
+    assert one.state.maxima.max() == other.state.maxima.max()
+
+
+def test_restored_state_knows_what_came_before_and_that_it_is_to_be_learned(learned: Watched) -> None:
+    model = learned.state.model
+    assert model is not None
+    known = Closed(5.0, "memory", model.names, np.eye(len(model.names), dtype=np.float32)[1])
+    state = replace(learned.state, closed=(replace(known, names=("gone",)), known), outdated=True)
+    restored = _through_a_file(state)
+    (closed,) = restored.closed
+    assert closed.like(known)
+    assert (closed.end_s, restored.outdated) == (5.0, True)
 
 
 def test_state_saved_twice_is_the_same(learned: Watched) -> None:

@@ -101,6 +101,20 @@ class MadeSource(Source):
         self.closed = True
 
 
+class FrameSource(MadeSource):
+    """A host whose samples are those of a frame."""
+
+    def __init__(self, clock: SteppedClock, frame: Frame) -> None:
+        super().__init__(clock, HOST)
+        self._frame = frame
+
+    def read(self, host: Host, start_s: float, end_s: float) -> Frame:
+        first, last = self._frame.times_s.searchsorted((start_s, end_s), side="right")
+        return Frame(
+            host.instance, self._frame.times_s[first:last], self._frame.values[first:last], self._frame.columns
+        )
+
+
 class Notebook(Sink):
     """Writes down what it is told."""
 

@@ -13,16 +13,13 @@ from catalog.families import cpu
 from detector.episode import Episode
 from detector.frame import Frame
 from detector.judge import Judge
-from detector.source import Host
 from detector.state import HostState
 from detector.trainer import Judging
 from detector.verdict import Phase
 from tests.detector.shell.stepped import (
-    HOST,
     START_S,
     Bench,
-    MadeSource,
-    SteppedClock,
+    FrameSource,
     counting_fit,
     never_due,
     scoring_step,
@@ -33,26 +30,15 @@ from tests.detector.synthetic import Fault, synthetic_frame
 ADAPTIVE = {"window": {"adaptive_limit": 4}}
 
 
-class SlowSource(MadeSource):
+def slowly_changing() -> Frame:
     """A host whose load rises and falls within a minute."""
-
-    def __init__(self, clock: SteppedClock, *hosts: Host) -> None:
-        super().__init__(clock, *hosts)
-        load = [
-            Fault(cpu.SECONDS(number, "user"), lambda t: 0.3 + 0.3 * np.sin(2 * np.pi * t / 60.0)) for number in (0, 1)
-        ]
-        self._frame = synthetic_frame(330.0, load)
-
-    def read(self, host: Host, start_s: float, end_s: float) -> Frame:
-        first, last = self._frame.times_s.searchsorted((start_s, end_s), side="right")
-        return Frame(
-            host.instance, self._frame.times_s[first:last], self._frame.values[first:last], self._frame.columns
-        )
+    load = [Fault(cpu.SECONDS(number, "user"), lambda t: 0.3 + 0.3 * np.sin(2 * np.pi * t / 60.0)) for number in (0, 1)]
+    return synthetic_frame(330.0, load)
 
 
 def test_slow_host_is_judged_in_longer_windows_learned_from_its_past() -> None:
     bench = Bench(Judging(), sections=ADAPTIVE | {"baseline": {"duration": "60s"}})
-    bench.source = SlowSource(bench.clock, HOST)
+    bench.source = FrameSource(bench.clock, slowly_changing())
     bench.new_loop()
     bench.go(300, each=lambda: wait_for_fit(bench))
     (watch,) = bench.loop._watches.values()

@@ -1,0 +1,76 @@
+"""Episodes of a running detector: each is told and counted once, whatever becomes of the program meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from detector.sink import Judged
+from detector.trainer import Judging
+from tests.detector.shell.stepped import START_S, Bench, FrameSource, wait_for_fit
+from tests.detector.synthetic import fault_of, synthetic_frame
+from tests.servers import wait_until
+
+KNOWN_S = 250.0
+FAULT_S, END_S = 260.0, 285.0
+LATER_S, FRAME_S = 365.0, 400.0
+SECTIONS = {"baseline": {"duration": "240s"}}
+
+
+def new_bench(directory: Path) -> Bench:
+    """A host whose storage is slow for a while, once it is known, and its network later."""
+    faults = (*fault_of("storage", FAULT_S, END_S), *fault_of("network", LATER_S, FRAME_S))
+    bench = Bench(Judging(), sections=SECTIONS, directory=directory)
+    bench.source = FrameSource(bench.clock, synthetic_frame(FRAME_S, faults))
+    bench.new_loop()
+    return bench
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a detector that has just learned the host."""
+    folder = tmp_path_factory.mktemp("learned")
+    bench = new_bench(folder)
+    go(bench, KNOWN_S)
+    bench.loop.close()
+    return folder
+
+
+@pytest.fixture
+def bench(learned: Path, tmp_path: Path) -> Bench:
+    """One that goes on from there."""
+    shutil.copytree(learned, tmp_path, dirs_exist_ok=True)
+    made = new_bench(tmp_path)
+    made.clock.now_s = KNOWN_S
+    return made
+
+
+def go(bench: Bench, until_s: float) -> None:
+    bench.go(until_s - bench.clock.now_s, each=lambda: wait_for_fit(bench))
+
+
+def onsets_s(told: Iterable[Judged]) -> list[float]:
+    """When the episodes began that were told of."""
+    return sorted({one.verdict.onset_s - START_S for one in told if one.verdict.active})
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("restart_s", [275.0, 305.0])
+def test_episode_is_told_and_counted_once_over_a_restart(bench: Bench, restart_s: float, crashes: bool) -> None:
+    go(bench, restart_s)
+    told, old = len(bench.notebook.judged), bench.loop
+    saves = [watch.saving for watch in old._watches.values() if watch.saving]
+    wait_until(lambda: all(save.done() for save in saves), 60, "what was begun to be saved is")
+    if not crashes:
+        old.close()
+    bench.new_loop()
+    go(bench, LATER_S)
+    (onset_s,) = onsets_s(bench.notebook.judged)
+    assert FAULT_S <= onset_s < FAULT_S + 3.0
+    after = [one.verdict for one in bench.notebook.judged[told:]]
+    assert after[0].active == (restart_s < END_S)
+    assert {verdict.episodes for verdict in after} == {1}
+    assert after[-1].end_s - START_S > LATER_S - 2.0
