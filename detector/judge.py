@@ -44,6 +44,7 @@ class Judge:
     paper: bool = False
     window_bounds_s: tuple[float, float] | None = field(default=None, repr=False)  # None: a window is as long as it is
     maintained: bool = field(default=False, repr=False)  # somebody works on the host: nothing votes, nothing is learned
+    again: bool = field(default=False, repr=False)  # told of before, judged otherwise: no episode is told or counted
 
     def __post_init__(self) -> None:
         assert 0 < self.stride_s <= self.window_s, "the stride lies between 0 and the window"

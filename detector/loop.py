@@ -134,7 +134,9 @@ class Loop:
         self._keeper.store, self._keeper.interval_s = store, settings.state.interval_s
         for host, watch in list(self._watches.items()):
             # A new object, as the old one may be in the hands of a reading thread.
-            self._watches[host] = Watch(host, watch.state, watch.judge, next_number=watch.next_number)
+            self._watches[host] = Watch(
+                host, watch.state, watch.judge, next_number=watch.next_number, told_s=watch.told_s
+            )
         self._absent.clear()
         self._asking, self._asked_s = None, -math.inf
         old_source.close()
@@ -309,7 +311,7 @@ class Loop:
         )
         step, was_open = piece.step(self._judging, company), watch.state.episode.open
         watch.state, verdict = step(watch.state)
-        watch.next_number += 1
+        watch.next_number, watch.told_s = watch.next_number + 1, max(watch.told_s, end_s)
         if watch.state.episode.open != was_open:
             self._keeper.save(watch)  # or it would count again after a crash
         self._telemetry.count(outputs.WINDOWS)

@@ -13,7 +13,7 @@ from detector import attribution
 from detector.channels import evaluate
 from detector.company import ALONE, Company, extended
 from detector.comparison import Compared, compare, joined, lead, page
-from detector.episode import advance
+from detector.episode import Episode, advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.judge import BEFORE_KEPT, Judge
@@ -175,12 +175,13 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
         state = _opened(state, opening, judge_by)
     pages = page(state, sudden, lasting, apart)
     episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
+    counts = not judge_by.again
     return replace(
         state,
         episode=episode,
         lasts=state.lasts and episode.open,
-        episodes=state.episodes + (episode.open and episode.onset_s != state.episode.onset_s),
-        pages=state.pages + (episode.page and not state.episode.page),
+        episodes=state.episodes + (counts and episode.open and episode.onset_s != state.episode.onset_s),
+        pages=state.pages + (counts and episode.page and not state.episode.page),
     )
 
 
@@ -278,7 +279,7 @@ def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) ->
 
 def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:
     if state.model is not None:
-        episode = state.episode
+        episode = Episode() if judge_by.again else state.episode
         return Verdict(
             instance=state.instance,
             end_s=end_s,
@@ -286,7 +287,7 @@ def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> V
             active=episode.open,
             page=episode.page,
             subsystem=episode.subsystem if episode.open else "",
-            frozen=episode.open and not state.rebaselining,
+            frozen=state.episode.open and not state.rebaselining,
             progress=1.0,
             episodes=state.episodes,
             pages=state.pages,

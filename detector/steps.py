@@ -41,7 +41,7 @@ def piece_of(watch: Watch, batch: Batch, end_s: float, judging: Judging, maintai
     """The window of a host that ends at ``end_s``."""
     assert watch.judge is not None, "a host whose window is there has a judge"
     assert batch.frame is not None, "a batch with windows has a frame"
-    judge_by = replace(watch.judge, maintained=maintained)
+    judge_by = replace(watch.judge, maintained=maintained, again=end_s <= watch.told_s)
     frame = _cut(batch.frame, end_s - judge_by.lookback_s, end_s)
     window = judging.features(frame, end_s, judge_by) if key_of(watch) else None
     return Piece(watch, batch, end_s, frame, judge_by, window)

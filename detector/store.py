@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import logging
+import math
 import os
 import struct
 import zipfile
@@ -100,6 +101,11 @@ class Store:
         newest = files.index(final)  # what is later was saved before the host's clock was set back
         for old in (*files[:newest], *files[newest + self._generations :]):
             old.unlink(missing_ok=True)
+
+    def newest_s(self, host: Host) -> float:
+        """The end of the newest window that was saved of a host under whatever settings; -inf where none was."""
+        numbers = (file.name.split(".")[-2] for file in self._files(host))
+        return max((int(number) / 1000 for number in numbers if number.isdecimal()), default=-math.inf)
 
     def load(self, host: Host, config: str, restore: Callable[[Header, Arrays], T]) -> Saved[T] | None:
         """The newest state that can be restored; None without one. Bad files are set aside, each with one log line."""

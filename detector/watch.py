@@ -64,6 +64,8 @@ class Watch:
     judge: Judge | None = None
     interval_s: float = math.nan
     next_number: int = 0
+    told_s: float = -math.inf
+    """Up to which window's end was told: what is judged anew of it, in other windows, say, is no news."""
     in_history: bool = False
     behind: bool = False
     wake_s: float = -math.inf
@@ -180,6 +182,8 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
             *(host.instance, interval_s, judge.window_s, judge.stride_s),
         )
     watch.state, watch.fit, watch.next_number = HostState.new(host.instance), None, 0
+    if store is not None:
+        watch.told_s = max(watch.told_s, store.newest_s(host))
     saved = store.load(host, config_hash(judge), HostState.from_arrays) if store else None
     if saved is not None:
         _LOG.info("%s goes on with its saved model", host.instance)
@@ -209,6 +213,7 @@ def _start(watch: Watch, oldest_s: float, complete_s: float, history_s: float) -
     """
     judge = watch.judge
     assert judge is not None, "a watch that starts has a judge"
+    watch.told_s = min(watch.told_s, complete_s)  # by a clock that was set back what comes is news
     if watch.next_number:
         _LOG.warning(
             "%s: its time went back by %.0f s, it is learned anew", watch.host.instance, watch.next_end_s - complete_s

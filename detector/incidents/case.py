@@ -77,7 +77,7 @@ class Case:
         """An episode that resumes has the onset it had, and goes on as the same incident."""
         if self._open is None or self._open.end_s is not None:
             return None
-        self._open.end_s = end_s
+        self._open.end_s = max(end_s, self._open.seen_s)  # the past may be judged anew meanwhile
         return self._incident(self._open)
 
     def _incident(self, episode: _Episode) -> Incident:

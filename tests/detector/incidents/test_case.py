@@ -98,6 +98,15 @@ def test_host_that_leaves_ends_its_incident_where_it_was_last_seen(verdicts: tup
     assert Case(HOST, ()).leave() is None
 
 
+def test_incident_that_is_open_when_the_past_is_judged_anew_ends_where_it_was_last_seen(
+    verdicts: tuple[Verdict, ...],
+) -> None:
+    active = [verdict for verdict in verdicts if verdict.active]
+    earlier = replace(verdicts[0], active=False, onset_s=math.nan)
+    last = followed([*active, earlier])[-1]
+    assert last.end_s == active[-1].end_s > earlier.end_s
+
+
 def test_long_incident_stays_small(verdicts: tuple[Verdict, ...]) -> None:
     active = [verdict for verdict in verdicts if verdict.active]
     first = active[0]

@@ -8,9 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from detector.frame import Frame
+from detector.judge import Judge
 from detector.sink import Judged
+from detector.state import HostState
 from detector.trainer import Judging
-from tests.detector.shell.stepped import START_S, Bench, FrameSource, wait_for_fit
+from detector.verdict import Verdict
+from tests.detector.shell.stepped import (
+    START_S,
+    Bench,
+    FrameSource,
+    counting_fit,
+    never_due,
+    scoring_step,
+    settings,
+    wait_for_fit,
+)
 from tests.detector.synthetic import fault_of, synthetic_frame
 from tests.servers import wait_until
 
@@ -74,3 +87,41 @@ def test_episode_is_told_and_counted_once_over_a_restart(bench: Bench, restart_s
     assert after[0].active == (restart_s < END_S)
     assert {verdict.episodes for verdict in after} == {1}
     assert after[-1].end_s - START_S > LATER_S - 2.0
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_past_that_is_judged_anew_in_other_windows_tells_no_episode_again(bench: Bench, restarts: bool) -> None:
+    go(bench, 305.0)
+    (onset_s,) = onsets_s(bench.notebook.judged)
+    told = len(bench.notebook.judged)
+    bench.sections = SECTIONS | {"window": {"duration": "5s"}}
+    if restarts:
+        bench.loop.close()
+        bench.new_loop()
+    else:
+        bench.loop.reconfigure(settings(**bench.sections), bench.source, bench.store)
+    go(bench, LATER_S + 15.0)
+    after = bench.notebook.judged[told:]
+    (watch,) = bench.loop._watches.values()
+    assert {one.window_s for one in after} == {5.0}
+    assert [closed.subsystem for closed in watch.state.closed] == ["storage"], "it was found once more"
+    assert after[0].verdict.end_s - START_S < onset_s
+    assert [LATER_S <= each_s < LATER_S + 5.0 for each_s in onsets_s(after)] == [True], "what comes now is told"
+    assert after[-1].verdict.episodes == 1
+
+
+def test_what_comes_after_the_clock_was_set_back_is_news() -> None:
+    again: dict[float, bool] = {}
+
+    def step(frame: Frame, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
+        again[end_s - START_S] = judge.again
+        return scoring_step(frame, state, end_s, judge)
+
+    bench = Bench(Judging(step, never_due, counting_fit))
+    bench.go(10.0)
+    bench.source.shift_s, bench.source.began_s = -3600.0, START_S - 5000.0
+    bench.go(10.0)
+    assert not any(again[end_s] for end_s in again if end_s > 0)
+    back_s = [end_s for end_s in sorted(again) if end_s < 0]
+    assert (again[back_s[0]], again[back_s[-1]]) == (True, False)
+    assert len(back_s) > 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import random
 import subprocess
@@ -67,6 +68,15 @@ def test_state_of_the_pipeline_comes_back(tmp_path: Path) -> None:
 
 def test_nothing_saved_is_nothing_loaded(tmp_path: Path) -> None:
     assert Store(tmp_path / "new" / "folder", 3).load(HOST, "c", restore) is None
+
+
+def test_newest_window_that_was_saved_is_known_whatever_the_settings(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    assert store.newest_s(HOST) == -math.inf
+    fill(store, 1000.0, config="a")
+    fill(store, 1234.5, config="b")
+    fill(store, 9000.0, Host("other", "hostpulse"))
+    assert store.newest_s(HOST) == 1234.5
 
 
 def test_newest_generations_are_kept(tmp_path: Path) -> None:
