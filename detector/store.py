@@ -109,20 +109,7 @@ class Store:
 
     def load(self, host: Host, config: str, restore: Callable[[Header, Arrays], T]) -> Saved[T] | None:
         """The newest state that can be restored; None without one. Bad files are set aside, each with one log line."""
-        for file in self._files(host):
-            try:
-                about, arrays = _read(file)
-                if about["format"] != FORMAT_VERSION:
-                    raise ValueError(f"its format is {about['format']}, not {FORMAT_VERSION}")
-                if about["config"] != config:
-                    _LOG.info("%s was learned under other settings and is not used", file)
-                    continue
-                return Saved(restore(about["state"], arrays), float(about["end_s"]))
-            except OSError as error:
-                _LOG.warning("%s cannot be read: %s", file, error)
-            except _DAMAGE as error:
-                self._set_aside(file, error)
-        return None
+        return _newest(self._files(host), restore, config, self._set_aside)
 
     def _set_aside(self, file: Path, error: Exception) -> None:
         _LOG.warning("%s is damaged and set aside as .bad: %s: %s", file, type(error).__name__, error)
@@ -139,22 +126,40 @@ class Store:
 def restored(directory: Path, restore: Callable[[Header, Arrays], T]) -> list[T]:
     """The newest state of each host in a folder that can be restored, whatever settings it was saved under.
 
-    Nothing is set aside, as the folder may be in use; each host without a good file is logged. None where there is no
-    such folder.
+    Nothing is set aside, as the folder may be in use; each bad file is logged. None where there is no such folder.
     """
     files: dict[str, list[Path]] = {}
     for file in _newest_first(directory.glob("*.npz")):
         files.setdefault(file.name.rsplit(".", 2)[0], []).append(file)
-    states: list[T] = []
-    for generations in files.values():
-        for file in generations:
-            try:
-                about, arrays = _read(file)
-                states.append(restore(about["state"], arrays))
-                break
-            except (OSError, *_DAMAGE) as error:
-                _LOG.warning("%s is not used: %s: %s", file, type(error).__name__, error)
-    return states
+    found = (_newest(generations, restore, None, _leave) for generations in files.values())
+    return [saved.state for saved in found if saved is not None]
+
+
+def _newest(
+    files: Iterable[Path],
+    restore: Callable[[Header, Arrays], T],
+    config: str | None,
+    on_damage: Callable[[Path, Exception], None],
+) -> Saved[T] | None:
+    """What the first of the files that can be restored holds, of those that were saved under ``config``, if any."""
+    for file in files:
+        try:
+            about, arrays = _read(file)
+            if about["format"] != FORMAT_VERSION:
+                raise ValueError(f"its format is {about['format']}, not {FORMAT_VERSION}")
+            if config not in (None, about["config"]):
+                _LOG.info("%s was learned under other settings and is not used", file)
+                continue
+            return Saved(restore(about["state"], arrays), float(about["end_s"]))
+        except OSError as error:
+            _LOG.warning("%s cannot be read: %s", file, error)
+        except _DAMAGE as error:
+            on_damage(file, error)
+    return None
+
+
+def _leave(file: Path, error: Exception) -> None:
+    _LOG.warning("%s is not used: %s: %s", file, type(error).__name__, error)
 
 
 def _stem(host: Host) -> str:
