@@ -9,29 +9,27 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import TypeVar
 
 from catalog import outputs
 from detector import schedule
-from detector.background import Background
 from detector.clock import Clock
 from detector.company import Company
 from detector.keeper import Keeper
 from detector.maintenance.register import Register
+from detector.reading import PATIENCE_STRIDES, Reading
 from detector.settings import Settings
 from detector.sink import Judged, Sink
 from detector.source import Host, Source, SourceError
 from detector.state import HostState
-from detector.steps import Companies, Key, Piece, key_of, piece_of
+from detector.steps import Companies, Piece, key_of, piece_of
 from detector.store import Store
 from detector.telemetry import Telemetry
 from detector.trainer import Judging, Trainer
-from detector.watch import Batch, Watch, read
+from detector.watch import Batch, Watch
 
-_READERS = 8
-_PATIENCE_STRIDES = 0.5  # how long a round waits for a host that is slow to read
 _BUDGET_STRIDES = 0.5  # how long a round may judge windows of hosts that are behind
 _SILENCE_S, _SILENCE_STRIDES = 10.0, 5
 _ABSENT_S = 3600.0  # how long the model of a host that left is kept in memory
@@ -65,7 +63,7 @@ class Loop:
         self._clock = clock
         self._judging = judging or Judging()
         self._maintenance = maintenance or Register()
-        self._readers = Background("read", _READERS)
+        self._reading = Reading(telemetry, clock)
         self._trainer = Trainer(self._judging, telemetry, clock)
         self._keeper = Keeper(store, settings.state.interval_s, telemetry, clock)
         self._watches: dict[Host, Watch] = {}
@@ -117,10 +115,12 @@ class Loop:
         self._find_hosts()
         for watch in self._watches.values():
             if watch.idle and watch.wake_s <= self.beat_s:
-                watch.reading_since_s = self.beat_s
-                watch.reading = self._readers.submit(self._read, watch, self._source)
-        for parts in self._as_complete():
-            self._judge(parts)
+                self._reading.begin(watch, self._source, self._keeper.store, self._settings, self.beat_s)
+        for done in self._reading.complete(self._watches.values(), self._settings, self.beat_s):
+            read = [(watch, self._batch(watch, future)) for watch, future in done]
+            parts = [(watch, batch) for watch, batch in read if batch is not None]
+            if parts:
+                self._judge(parts)
             if self._stopped():
                 return
         for watch in self._watches.values():
@@ -144,7 +144,7 @@ class Loop:
     def close(self) -> None:
         """Save every host; reads and fits that are under way get a moment and are then left behind."""
         self._keeper.close(self._watches.values(), _LAST_SAVES_S)
-        self._readers.close(_LAST_READS_S)
+        self._reading.close(_LAST_READS_S)
         self._trainer.close(_LAST_FIT_S)
         self._source.close()
 
@@ -154,8 +154,8 @@ class Loop:
         due = any(watch.idle and watch.wake_s <= self.beat_s for watch in self._watches.values())
         if self._asking is None and (due or self.beat_s >= self._asked_s + stride_s):
             self._asked_s = self.beat_s
-            self._asking = self._readers.submit(self._source.hosts)
-        if self._asking is None or not wait([self._asking], stride_s * _PATIENCE_STRIDES).done:
+            self._asking = self._reading.ask(self._source)
+        if self._asking is None or not wait([self._asking], stride_s * PATIENCE_STRIDES).done:
             return
         asking, self._asking = self._asking, None
         try:
@@ -192,54 +192,12 @@ class Loop:
         for host in [host for host, (_, since_s) in self._absent.items() if self.beat_s > since_s + _ABSENT_S]:
             del self._absent[host]
 
-    def _as_read(self) -> Iterable[Watch]:
-        """Watches whose reads are done, as they get done, for a while and until another host is due."""
-        deadline_s = self._clock.elapsed_s() + self._settings.window.stride_s * _PATIENCE_STRIDES
-        while reading := {watch.reading: watch for watch in self._watches.values() if watch.reading is not None}:
-            next_s = min((watch.wake_s for watch in self._watches.values() if watch.idle), default=math.inf)
-            patience_s = min(deadline_s, next_s) - self._clock.elapsed_s()
-            done, _ = wait(reading, max(patience_s, 0.0), FIRST_COMPLETED)
-            if not done:
-                return
-            yield from [reading[future] for future in done]
-
-    def _read(self, watch: Watch, source: Source) -> Batch:
-        """Read one host, on a reading thread."""
-        begun_s = self._clock.elapsed_s()
-        try:
-            return read(watch, source, self._keeper.store, self._settings)
-        finally:
-            self._telemetry.observe(outputs.READ_DURATION, self._clock.elapsed_s() - begun_s, source.name)
-
     def _stopped(self) -> bool:
         """Whether the program is to end: a round of many hosts is not worth finishing then."""
         return self._clock.wait(0.0)
 
-    def _as_complete(self) -> Iterable[list[Part]]:
-        """What was read of one host, or of a whole group of peers: hosts of a group wait for those that are as late."""
-        held: dict[Key, list[Part]] = {}
-        for watch in self._as_read():
-            batch = self._batch(watch)
-            if batch is None:
-                continue
-            key = key_of(watch)
-            if key is None:
-                yield [(watch, batch)]
-                continue
-            held.setdefault(key, []).append((watch, batch))
-            if not any(self._awaits(other, key) for other in self._watches.values()):
-                yield held.pop(key)
-        yield from held.values()
-
-    def _awaits(self, other: Watch, key: Key) -> bool:
-        """Whether a host of the group is being read; who did not answer in the last round is not waited for."""
-        return other.reading is not None and other.reading_since_s == self.beat_s and key_of(other) == key
-
-    def _batch(self, watch: Watch) -> Batch | None:
+    def _batch(self, watch: Watch, future: Future[Batch]) -> Batch | None:
         """What was read of one host; None where that failed."""
-        future, watch.reading = watch.reading, None
-        assert future is not None, "a batch that is taken was read"
-        watch.wake_s = self._clock.elapsed_s() + watch.stride_s(self._settings)
         try:
             return future.result()
         except SourceError as error:
