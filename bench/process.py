@@ -47,10 +47,10 @@ class Watched:
         self._connection.request("GET", path)
         return self._connection.getresponse()
 
-    def load(self, seconds: float, per_second: float, path: str = "/metrics") -> float:
-        """Ask ``per_second`` times a second for so many seconds; returns the share of one core that it used then."""
+    def load(self, seconds: float, per_second: float) -> float:
+        """Scrape it ``per_second`` times a second for so many seconds; returns the share of one core it used then."""
         started_s, started_cpu_s = time.monotonic(), self.cpu_s()
-        at_rate(seconds, per_second, lambda: self.get(path))
+        at_rate(seconds, per_second, lambda: self.get("/metrics"))
         return (self.cpu_s() - started_cpu_s) / (time.monotonic() - started_s)
 
     def __enter__(self) -> Self:

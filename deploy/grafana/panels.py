@@ -50,12 +50,10 @@ def number(title: str, expression: str, description: str, unit: str = "short", *
     return panel.thresholds(colours.steps((colours.TEXT, None)))
 
 
-def lines(
-    title: str, queries: Iterable[Query], unit: str, description: str, width: int = WIDTH, height: int = HEIGHT
-) -> timeseries.Panel:
+def lines(title: str, queries: Iterable[Query], unit: str, description: str, width: int = WIDTH) -> timeseries.Panel:
     """Quantities over time, each query in its own colour."""
     queries = list(queries)
-    panel = _placed(timeseries.Panel(), title, queries, unit, width, height)
+    panel = _placed(timeseries.Panel(), title, queries, unit, width, HEIGHT)
     palette = colours.one_after_another()
     for reference, query in zip(_references(), queries, strict=False):
         shade = colours.fixed(query.colour or next(palette), "shades")
@@ -85,9 +83,7 @@ def bounded(panel: timeseries.Panel, *bounds: tuple[str, float]) -> timeseries.P
     return panel.thresholds(colours.steps((colours.CLEAR, None), *bounds)).thresholds_style(style)
 
 
-def timeline(
-    title: str, query: Query, states: models.ValueMap, description: str, height: int = HEIGHT
-) -> statetimeline.Panel:
+def timeline(title: str, query: Query, states: models.ValueMap, description: str, height: int) -> statetimeline.Panel:
     """States over time, a line for each series."""
     panel = _placed(statetimeline.Panel(), title, [query], "short", FULL, height)
     panel.description(description).mappings([states]).show_value(options.VisibilityMode.NEVER).legend(_legend())

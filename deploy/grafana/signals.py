@@ -39,13 +39,13 @@ _WRITTEN = {
 _UNIT_OF_NAME = re.compile(r"_(ratio|per_second|bytes|seconds|celsius|watts|hertz)$")
 
 
-def chart(title: str, names: Iterable[str], width: int = 8) -> timeseries.Panel:
+def chart(title: str, names: Iterable[str]) -> timeseries.Panel:
     """A panel of the signals of these names, which have one unit."""
     told = [SIGNALS[name] for name in names]
     (unit,) = {signal.unit for signal in told}
     queries = [Query(anywhere(signal.expression, WINDOW, HOST), legend(signal)) for signal in told]
     meanings = "\n".join(f"- {short(signal)}: {signal.help}" for signal in told)
-    return lines(title, queries, UNITS[unit], meanings, width)
+    return lines(title, queries, UNITS[unit], meanings)
 
 
 def others(subsystem: str, shown: Iterable[str]) -> Iterator[timeseries.Panel]:

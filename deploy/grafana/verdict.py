@@ -15,6 +15,7 @@ from deploy.grafana.colours import BAD, CLEAR, GOOD, NEUTRAL, WARN
 from deploy.grafana.panels import Query, bounded, lines, named_colours, number, stacked, timeline
 
 BOUND = 1.0
+_HALF = 12  # of a row
 REPORT = "${detector}/report?instance=${__field.labels.instance}&at=${__value.time:date:seconds}"
 _OUTLOOK = colours.steps((GOOD, None), (WARN, 0.7), (BAD, BOUND))
 
@@ -41,23 +42,23 @@ def figures() -> Iterator[stat.Panel]:
     yield lag.decimals(2).thresholds(colours.steps((GOOD, None), (WARN, 2.0), (BAD, 10.0)))
 
 
-def scores(width: int = 12) -> timeseries.Panel:
+def scores() -> timeseries.Panel:
     """Each detector's score, with the bound; a click leads to the report of that moment."""
     panel = lines(
         "Score of each detector",
         [Query(of(outputs.SCORE), "{{detector}}")],
         "short",
         "The dashed line is the bound, 1 for every detector and every host. A click leads to the report.",
-        width,
+        _HALF,
     )
     panel.axis_soft_max(1.2).min(0).decimals(1).data_links([link("Report of this moment", REPORT)])
     return named_colours(bounded(panel, (BAD, BOUND)), colours.DETECTORS)
 
 
-def shares(width: int = 12) -> timeseries.Panel:
+def shares() -> timeseries.Panel:
     """What the anomaly is made of, over time."""
     query = Query(of(outputs.SUBSYSTEM_SHARE), "{{subsystem}}")
-    panel = lines("Share of each subsystem", [query], "percentunit", "What the anomaly is made of.", width)
+    panel = lines("Share of each subsystem", [query], "percentunit", "What the anomaly is made of.", _HALF)
     return named_colours(stacked(panel), colours.SUBSYSTEMS)
 
 
