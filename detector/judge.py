@@ -13,6 +13,7 @@ from detector.model import FOLDS
 from detector.training import MOST_ROWS
 
 MAXIMA_PERIOD_S = 60.0
+MAXIMA_KEPT_S, LEAST_MAXIMA_KEPT = 7 * 86400.0, 1000
 BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
 SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
 LEAST_ROWS = 10 * FOLDS
@@ -66,8 +67,15 @@ class Judge:
 
     @property
     def maxima_period_s(self) -> float:
-        """The stretch of time that gives one largest alarm statistic."""
-        return max(MAXIMA_PERIOD_S, self.stride_s)
+        """The stretch of time that gives one largest alarm statistic: as long as the windows that vote on one, since
+        shorter stretches show one and the same excursion many times, and a budget set on them is never used up."""
+        voting = self.lasting_of if self.lasting else self.of
+        return max(MAXIMA_PERIOD_S, voting * self.stride_s)
+
+    @property
+    def maxima_kept(self) -> int:
+        """Largest alarm statistics that are remembered: a week's, more where these are too few to set a bound on."""
+        return max(LEAST_MAXIMA_KEPT, round(MAXIMA_KEPT_S / self.maxima_period_s))
 
     @property
     def settling_s(self) -> float:

@@ -19,7 +19,6 @@ from detector.state import NO_LEVELS, HostState, Levels, Scored
 from detector.timescale import time_scale_s, window_for
 from detector.training import FULL_ROWS, Float32s, align
 
-MOST_MAXIMA = 10_080  # a week of minutes
 DAY_S = 86400.0
 MOST_FLAGGED, MOST_CLOSED = 200, 50  # windows of an episode that are kept, and episodes of a day
 
@@ -143,7 +142,7 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
         return replace(state, pending=(), flagged=flagged, worst=largest(state.worst, now), peers=peers)
     if state.flagged:
         state = _settle(state, end_s, names, judge_by)
-    state = _count_minute(state, end_s, now, apart, judge_by.maxima_period_s)
+    state = _count_period(state, end_s, now, apart, judge_by)
     pending = (*state.pending, (end_s, x))
     training = state.training
     if len(pending) > (judge_by.lasting_of if state.model and state.model.lasting else judge_by.of):
@@ -181,12 +180,12 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
     peers = state.peers
     if peers.model is not None:
         counted = min(peers.worst, MARGIN * peers.model.calibration.bound)
-        peers = replace(peers, maxima=_with(peers.maxima, counted))
+        peers = replace(peers, maxima=_with(peers.maxima, counted, judge_by))
     peers = replace(peers, worst=-np.inf)
     return replace(
         state,
-        maxima=_with(state.maxima, sudden),
-        lasting_maxima=_with(state.lasting_maxima, lasting),
+        maxima=_with(state.maxima, sudden, judge_by),
+        lasting_maxima=_with(state.lasting_maxima, lasting, judge_by),
         peers=peers,
         closed=(*earlier, newest)[-MOST_CLOSED:],
         flagged=(),
@@ -200,37 +199,37 @@ def _shape(state: HostState, model: Model, names: tuple[str, ...]) -> Float32s:
     return shape_of(z, np.zeros(z.shape[1]) if state.before is None else state.before)
 
 
-def _count_minute(state: HostState, end_s: float, now: Levels, apart: float, period_s: float) -> HostState:
+def _count_period(state: HostState, end_s: float, now: Levels, apart: float, judge_by: Judge) -> HostState:
     """The state with all alarm statistics counted, each on the scale that its calibration is made on."""
     sudden, lasting = now
-    maxima, minute = _counted(state.maxima, state.minute, end_s, sudden, period_s)
-    lasting_maxima, lasting_minute = _counted(state.lasting_maxima, state.lasting_minute, end_s, lasting, period_s)
-    among_peers = _counted(state.peers.maxima, state.peers.minute, end_s, apart, period_s)
+    maxima, period = _counted(state.maxima, state.period, end_s, sudden, judge_by)
+    lasting_maxima, lasting_period = _counted(state.lasting_maxima, state.lasting_period, end_s, lasting, judge_by)
+    among_peers = _counted(state.peers.maxima, state.peers.period, end_s, apart, judge_by)
     return replace(
         state,
         maxima=maxima,
-        minute=minute,
+        period=period,
         lasting_maxima=lasting_maxima,
-        lasting_minute=lasting_minute,
-        peers=replace(state.peers, maxima=among_peers[0], minute=among_peers[1]),
+        lasting_period=lasting_period,
+        peers=replace(state.peers, maxima=among_peers[0], period=among_peers[1]),
     )
 
 
 def _counted(
-    maxima: Floats, minute: tuple[float, float], end_s: float, level: float, period_s: float
+    maxima: Floats, period: tuple[float, float], end_s: float, level: float, judge_by: Judge
 ) -> tuple[Floats, tuple[float, float]]:
-    """``maxima`` float64[M] and the running minute's largest alarm statistic; a minute that is over is among them."""
-    start_s, so_far = minute
-    if end_s - start_s < period_s:
+    """``maxima`` float64[M] and the running period's start and largest alarm statistic; a past one is among them."""
+    start_s, so_far = period
+    if end_s - start_s < judge_by.maxima_period_s:
         return maxima, (start_s, max(so_far, level))
-    if end_s - start_s < 2 * period_s:
-        maxima = _with(maxima, so_far)
+    if end_s - start_s < 2 * judge_by.maxima_period_s:
+        maxima = _with(maxima, so_far, judge_by)
     return maxima, (end_s, level)
 
 
-def _with(maxima: Floats, level: float) -> Floats:
+def _with(maxima: Floats, level: float, judge_by: Judge) -> Floats:
     """``maxima`` float64[M] and one more, unless too few windows voted to tell it."""
-    return np.append(maxima, level)[-MOST_MAXIMA:] if np.isfinite(level) else maxima
+    return np.append(maxima, level)[-judge_by.maxima_kept :] if np.isfinite(level) else maxima
 
 
 def levels(state: HostState, end_s: float, judge_by: Judge) -> Levels:

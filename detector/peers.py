@@ -71,7 +71,7 @@ class PeerState:
     sizes: tuple[tuple[float, Float32s], ...] = ()
     leads: bool = False
     maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    minute: tuple[float, float] = (NEVER, -np.inf)
+    period: tuple[float, float] = (NEVER, -np.inf)
     worst: float = -np.inf
 
 

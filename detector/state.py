@@ -68,7 +68,7 @@ class HostState:
     ``pending`` are windows that are not trained on until it is sure that no episode began with them; ``flagged`` are
     the newest windows of the episode that is open or just over, and ``worst`` its largest alarm statistics; ``closed``
     are the last day's episodes, and a model is ``outdated`` once one of them is learned;
-    ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past minutes; windows that end in
+    ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past periods; windows that end in
     ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count. ``window_s`` is how long
     the windows are that it was learned from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for,
     where windows are adaptive."""
@@ -95,9 +95,9 @@ class HostState:
     peers: PeerState = field(default_factory=PeerState)
     paper: PaperModel | None = None  # made anew at each fit, and not saved
     maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    minute: tuple[float, float] = (NEVER, -np.inf)  # start of the running minute and its largest alarm statistic
+    period: tuple[float, float] = (NEVER, -np.inf)  # start of the running one and its largest alarm statistic
     lasting_maxima: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    lasting_minute: tuple[float, float] = (NEVER, -np.inf)
+    lasting_period: tuple[float, float] = (NEVER, -np.inf)
     disturbed_s: tuple[float, float] = (NEVER, NEVER)
     baseline_from_s: float = NEVER
     rebaselining: bool = False

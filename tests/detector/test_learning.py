@@ -65,6 +65,13 @@ def test_host_with_peers_keeps_the_window_that_they_have(learned: Watched) -> No
     assert fit(among_peers, judge_by).next_window_s(judge_by) == 3.0
 
 
+def test_largest_statistic_counts_once_a_period_and_those_of_long_ago_are_forgotten(learned: Watched) -> None:
+    state = replace(learned.state, maxima=np.full(JUDGE.maxima_kept - 1, 0.1))
+    later = watch(synthetic_frame(LEARNED_S + 250.0), replace(JUDGE, refit_s=1e6), state, LEARNED_S, fits=False)
+    assert len(later.state.maxima) == JUDGE.maxima_kept
+    assert 3 <= (later.state.maxima != 0.1).sum() <= 4
+
+
 def test_learning_is_frozen_in_an_episode_and_a_minute_after_it(learned: Watched) -> None:
     frame = synthetic_frame(520.0, fault_of("memory", FAULT_S, 300.0))
     long_fault = watch(frame, state=learned.state, after_s=LEARNED_S, fits=False)
