@@ -6,6 +6,7 @@ https://man7.org/linux/man-pages/man7/network_namespaces.7.html, https://man7.or
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -66,7 +67,14 @@ def namespace(name: str) -> Iterator[Namespace]:
         made.ip("link", "set", "lo", "up")
         yield made
     finally:
+        _cut(Namespace(name))
         HERE.ip("netns", "del", name)
+
+
+def _cut(place: Namespace) -> None:
+    """Take the cables out: the kernel keeps a namespace, and what is in it, while connections of dead programs end."""
+    for device in json.loads(place.ip("-json", "link", "show", "type", "veth") or "[]"):
+        place.ip("link", "delete", device["ifname"])
 
 
 @dataclass(frozen=True, slots=True)
