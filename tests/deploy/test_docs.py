@@ -70,7 +70,7 @@ def test_flags_of_single_commands_are_in_the_table() -> None:
 def test_page_says_when_a_bound_is_calibrated() -> None:
     page = (ROOT / "docs" / "detection.md").read_text()
     minutes = round(10 * ENOUGH_EXCESSES * MAXIMA_PERIOD_S / 60)
-    assert f"once {minutes} minutes (strides" in page
+    assert f"once {minutes} minutes have been scored" in page
     assert f"no longer grow (of {FULL_ROWS} windows or more)" in page
 
 
