@@ -83,8 +83,8 @@ scores apart. Do not scrape what is written.
 With `baseline.history` a host that has no model is first judged through that much of its past, as fast as half a core
 does it: a window takes 5 to 20 ms, so that a day of scrapes every 15 s takes a minute or two and a day of scrapes every
 second half an hour. Models are fitted on the way, and alarms in the past are not learned. How much past it takes until
-the bound is no longer provisional is in [detection.md](detection.md#calibration): about a day of scrapes every
-15 s. A page needs more than a day.
+the bound is no longer provisional is in [detection.md](detection.md#calibration): some fourteen hours of scrapes
+every 15 s. A page needs more than a day.
 Two detectors that start within a quarter of the history of each other begin with the same window and say the same, up
 to the first model that is fitted later: that is in use when it is ready, which differs by a second or two.
 

@@ -67,9 +67,9 @@ class Judge:
 
     @property
     def maxima_period_s(self) -> float:
-        """The stretch of time that gives one largest alarm statistic: as long as the windows that vote on one, since
+        """The stretch of time that gives one largest alarm statistic: as long as the votes that an alarm takes, since
         shorter stretches show one and the same excursion many times, and a budget set on them is never used up."""
-        voting = self.lasting_of if self.lasting else self.of
+        voting = self.lasting_votes if self.lasting else self.votes
         return max(MAXIMA_PERIOD_S, voting * self.stride_s)
 
     @property

@@ -11,16 +11,16 @@ from detector.judge import Judge
     ("stride_s", "period_s"),
     [
         pytest.param(1.0, 60.0, id="a minute"),
-        pytest.param(2.0, 120.0, id="as long as the windows that vote on what lasts"),
-        pytest.param(15.0, 150.0, id="as long as those that vote on what is sudden, where nothing lasts"),
-        pytest.param(300.0, 3000.0, id="samples of five minutes"),
+        pytest.param(5.0, 150.0, id="as long as what lasts must last"),
+        pytest.param(15.0, 75.0, id="as long as what is sudden must last, where nothing else is asked for"),
+        pytest.param(300.0, 1500.0, id="samples of five minutes"),
     ],
 )
-def test_largest_statistic_is_that_of_as_long_as_windows_vote(stride_s: float, period_s: float) -> None:
+def test_largest_statistic_is_that_of_as_long_as_an_alarm_takes(stride_s: float, period_s: float) -> None:
     assert Judge(window_s=3 * stride_s, stride_s=stride_s).maxima_period_s == period_s
 
 
 def test_a_week_of_largest_statistics_is_kept_and_never_too_few_to_set_a_bound_on() -> None:
     assert Judge().maxima_kept == 7 * 24 * 60
-    assert Judge(window_s=45.0, stride_s=15.0).maxima_kept == 7 * 24 * 3600 / 150
+    assert Judge(window_s=45.0, stride_s=15.0).maxima_kept == 7 * 24 * 3600 / 75
     assert Judge(window_s=900.0, stride_s=300.0).maxima_kept == 1000
