@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 from catalog.families import storage
 from catalog.family import Tier
 from catalog.series import Series
@@ -41,14 +43,16 @@ class NvmehealthCollector(Collector):
             raise Unavailable(f"{error.filename}: {error.strerror}") from None
 
     def read(self) -> list[float]:
-        """What each controller says; one that does not answer is left out. OSError where none does."""
-        readings, refused = dict[Series, float](), None
+        """What each controller says; NaN for one that does not answer any more. OSError where none does."""
+        readings, refused, answered = dict[Series, float](), None, False
         for device in self._host.names(_DIRECTORY):
             try:
                 readings |= _of(device, self._asked(f"/dev/{device}"))
+                answered = True
             except OSError as error:
                 refused = error
-        if refused is not None and not readings:
+                readings |= {series: nan for series in self.series if series.label("device") == device}
+        if refused is not None and not answered:
             raise refused
         if tuple(readings) != self.series:
             self.series = tuple(readings)

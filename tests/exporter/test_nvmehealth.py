@@ -94,6 +94,19 @@ def test_each_drive_tells_its_health_and_a_silent_one_is_left_out(
     collector.close()
 
 
+def test_drive_that_falls_silent_has_gaps_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str, bytes | OSError] = {"nvme0": log_page(used=10), "nvme1": log_page(used=20)}
+    answering(monkeypatch, answers)
+    collector = opened("nvmehealth", drives(tmp_path, *answers))
+    layout = collector.series
+    answers["nvme0"] = OSError(errno.EIO, "no")
+    used = {key: value for key, value in latest(collector).items() if "used" in key}
+    assert used['storage_nvme_used_ratio{device="nvme1"}'] == 0.2
+    assert math.isnan(used['storage_nvme_used_ratio{device="nvme0"}'])
+    assert collector.series is layout
+    collector.close()
+
+
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM])
 def test_missing_right_turns_it_off_with_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
