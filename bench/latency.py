@@ -34,9 +34,10 @@ from detector.detectors.forest import ROWS_PER_TREE, TREES, Forest, excess, summ
 from detector.features import Features
 from detector.frame import Floats, Frame
 from detector.judge import Judge
-from detector.learning import fit
+from detector.learning import MOST_CLOSED, MOST_FLAGGED, fit
 from detector.model import FUSED
 from detector.pipeline import features_at, step
+from detector.recurrence import Closed
 from detector.samples import decode
 from detector.settings import TABLE
 from detector.source import Host
@@ -108,9 +109,12 @@ def step_cpu_ms(frame: Frame, windows: Features, judge_by: Judge) -> float:
 
 
 def state_kb(windows: Features, judge_by: Judge, folder: Path) -> float:
-    """Size of the file of a host of ``FEATURES_SAVED`` features whose memory is full, that of maxima too."""
-    state = learned(chosen(windows, slice(0, MOST_ROWS), FEATURES_SAVED), judge_by)
-    header, arrays = replace(state, maxima=np.ones(Judge().maxima_kept)).to_arrays()
+    """Size of the file of a host of ``FEATURES_SAVED`` features whose memory is full, that of episodes too."""
+    saved = chosen(windows, slice(0, MOST_ROWS), FEATURES_SAVED)
+    rows = list(zip(saved.end_s.tolist(), saved.x.astype(np.float32), strict=True))
+    closed = tuple(Closed(end_s, "memory", saved.names, x) for end_s, x in rows[:MOST_CLOSED])
+    state = replace(learned(saved, judge_by), flagged=tuple(rows[:MOST_FLAGGED]), closed=closed)
+    header, arrays = replace(state, maxima=np.ones(judge_by.maxima_kept)).to_arrays()
     Store(folder, 1).save(Host("simulated", "job"), config_hash(judge_by), header, arrays, state.last_end_s)
     return sum(file.stat().st_size for file in folder.iterdir()) / 1000
 
