@@ -67,8 +67,10 @@ def namespace(name: str) -> Iterator[Namespace]:
         made.ip("link", "set", "lo", "up")
         yield made
     finally:
-        _cut(Namespace(name))
-        HERE.ip("netns", "del", name)
+        try:
+            _cut(Namespace(name))
+        finally:
+            HERE.ip("netns", "del", name)
 
 
 def _cut(place: Namespace) -> None:
