@@ -69,8 +69,7 @@ class Judge:
     def maxima_period_s(self) -> float:
         """The stretch of time that gives one largest alarm statistic: as long as the votes that an alarm takes, since
         shorter stretches show one and the same excursion many times, and a budget set on them is never used up."""
-        voting = self.lasting_votes if self.lasting else self.votes
-        return max(MAXIMA_PERIOD_S, voting * self.stride_s)
+        return max(MAXIMA_PERIOD_S, self.votes * self.stride_s)
 
     @property
     def maxima_kept(self) -> int:

@@ -75,8 +75,9 @@ class Baseline(Section):
         ge=0,
         le=7 * 86400,
         description="How much of the past a host without a model is judged through at first, as far as the source has "
-        "it: a day of it, and nothing is provisional. 0: what the first model takes. Up to a quarter more is read, so "
-        "that two detectors begin at the same time.",
+        "it. Nothing is provisional after nine hours at a sample a second, fourteen at one every 15 s, and two and a "
+        "half days at one a minute. 0: what the first model takes. Up to a quarter more is read, so that two detectors "
+        "begin at the same time.",
     )
 
 

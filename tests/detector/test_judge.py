@@ -11,8 +11,8 @@ from detector.judge import Judge
     ("stride_s", "period_s"),
     [
         pytest.param(1.0, 60.0, id="a minute"),
-        pytest.param(5.0, 150.0, id="as long as what lasts must last"),
-        pytest.param(15.0, 75.0, id="as long as what is sudden must last, where nothing else is asked for"),
+        pytest.param(12.0, 60.0, id="five strides are a minute"),
+        pytest.param(15.0, 75.0, id="five strides are longer"),
         pytest.param(300.0, 1500.0, id="samples of five minutes"),
     ],
 )
