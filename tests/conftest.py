@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -13,6 +14,11 @@ from tests.servers import UnavailableError, process
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--record`` writes golden files anew."""
     parser.addoption("--record", action="store_true", help="write golden files anew; review what changes")
+
+
+def pytest_configure() -> None:
+    """A shell that puts a command behind it has it ignore SIGINT, and so would all programs that tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

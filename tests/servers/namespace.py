@@ -75,8 +75,8 @@ def namespace(name: str) -> Iterator[Namespace]:
 
 def _cut(place: Namespace) -> None:
     """Take the cables out: the kernel keeps a namespace, and what is in it, while connections of dead programs end."""
-    for device in json.loads(place.ip("-json", "link", "show", "type", "veth") or "[]"):
-        place.ip("link", "delete", device["ifname"])
+    while cables := [each["ifname"] for each in json.loads(place.ip("-json", "link", "show", "type", "veth")) if each]:
+        place.ip("link", "delete", cables[0])  # and with it the other end, which may be here too
 
 
 @dataclass(frozen=True, slots=True)

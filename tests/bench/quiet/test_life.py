@@ -16,12 +16,12 @@ from detector.verdict import Phase
 
 @cache
 def _lived() -> Life:
-    return live(Plan(PROFILES[3], seed=7, days=0.6, interval_s=15.0))
+    return live(Plan(PROFILES[3], seed=7, days=0.7, interval_s=15.0))
 
 
 def test_host_is_learned_then_calibrated_as_it_is_shipped() -> None:
     days = _lived().days
-    assert sum(days.values()) == pytest.approx(0.6, abs=0.002)
+    assert sum(days.values()) == pytest.approx(0.7, abs=0.002)
     assert 0.005 < days[Phase.LEARNING] < 0.02
     assert days[Phase.CALIBRATED] > 0.02
     assert _lived().fits > 8
