@@ -44,7 +44,8 @@ class Keeper:
             return
         watch.saved_s = self._clock.elapsed_s()
         end_s = watch.next_end_s - judge.stride_s
-        watch.saving = self._thread.submit(self._write, self.store, watch.host, config_hash(judge), watch.state, end_s)
+        parts = self.store, watch.host, config_hash(judge), watch.state, end_s, watch.told_s
+        watch.saving = self._thread.submit(self._write, *parts)
 
     def account(self, watches: Iterable[Watch]) -> None:
         """Count and log the saves that are done."""
@@ -73,8 +74,8 @@ class Keeper:
             _LOG.warning("not every host was saved within %g s", patience_s)
         self.account(watches)
 
-    def _write(self, store: Store, host: Host, config: str, state: HostState, end_s: float) -> None:
+    def _write(self, store: Store, host: Host, config: str, state: HostState, end_s: float, told_s: float) -> None:
         begun_s = self._clock.elapsed_s()
         header, arrays = state.to_arrays()
-        store.save(host, config, header, arrays, end_s)
+        store.save(host, config, header, arrays, end_s, told_s)
         self._telemetry.observe(outputs.SAVE_DURATION, self._clock.elapsed_s() - begun_s)

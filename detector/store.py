@@ -77,10 +77,17 @@ class Store:
         self._generations = generations
 
     def save(
-        self, host: Host, config: str, header: Header, arrays: Mapping[str, npt.NDArray[Any]], end_s: float
+        self,
+        host: Host,
+        config: str,
+        header: Header,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        end_s: float,
+        told_s: float = -math.inf,
     ) -> None:
         """Save one host; what was saved of it at a later time is given up.
 
+        It was told of up to ``told_s``, which is later than ``end_s`` while its past is judged anew.
         Raises OSError (disk full, say); the files before it are untouched then.
         """
         about = {
@@ -89,6 +96,7 @@ class Store:
             "instance": host.instance,
             "job": host.job,
             "end_s": end_s,
+            "told_s": max(told_s, end_s),
             "state": header,
         }
         body = io.BytesIO()
@@ -98,14 +106,22 @@ class Store:
         final = self._directory / f"{name}.{round(end_s * 1000):015d}.npz"
         _write(final, body.getbuffer())
         files = self._files(host)
-        newest = files.index(final)  # what is later was saved before the host's clock was set back
+        newest = files.index(final)  # what is later is of a clock that was set back, or of a past that is judged anew
         for old in (*files[:newest], *files[newest + self._generations :]):
             old.unlink(missing_ok=True)
 
-    def newest_s(self, host: Host) -> float:
-        """The end of the newest window that was saved of a host under whatever settings; -inf where none was."""
-        numbers = (file.name.split(".")[-2] for file in self._files(host))
-        return max((int(number) / 1000 for number in numbers if number.isdecimal()), default=-math.inf)
+    def told_s(self, host: Host) -> float:
+        """Up to which window's end a host was told of, by what is saved of it under whatever settings; -inf without.
+
+        The newest file that can be read says so; those that cannot tell by their names how far they came.
+        """
+        told_s = -math.inf
+        for file in self._files(host):
+            number = file.name.split(".")[-2]
+            told_s = max(told_s, int(number) / 1000 if number.isdecimal() else -math.inf)
+            with contextlib.suppress(OSError, *_DAMAGE):
+                return max(told_s, _told_s(file))
+        return told_s
 
     def load(self, host: Host, config: str, restore: Callable[[Header, Arrays], T]) -> Saved[T] | None:
         """The newest state that can be restored; None without one. Bad files are set aside, each with one log line."""
@@ -196,8 +212,17 @@ def _write(final: Path, body: memoryview) -> None:
 def _read(file: Path) -> tuple[Header, Arrays]:
     # Opened here, as numpy leaves a file open that it cannot make sense of.
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as bundle:
-        arrays = {name: bundle[name] for name in bundle.files}
-    about = json.loads(arrays.pop(_HEADER).tobytes())
+        arrays = {name: bundle[name] for name in bundle.files if name != _HEADER}
+        return _header(bundle), arrays
+
+
+def _told_s(file: Path) -> float:
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as bundle:
+        return float(_header(bundle)["told_s"])
+
+
+def _header(bundle: Mapping[str, npt.NDArray[Any]]) -> Header:
+    about = json.loads(bundle[_HEADER].tobytes())
     if not isinstance(about, dict):
         raise TypeError("the header is not an object")
-    return about, arrays
+    return about

@@ -183,7 +183,7 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
         )
     watch.state, watch.fit, watch.next_number = HostState.new(host.instance), None, 0
     if store is not None:
-        watch.told_s = max(watch.told_s, store.newest_s(host))
+        watch.told_s = max(watch.told_s, store.told_s(host))
     saved = store.load(host, config_hash(judge), HostState.from_arrays) if store else None
     if saved is not None:
         _LOG.info("%s goes on with its saved model", host.instance)

@@ -110,6 +110,28 @@ def test_past_that_is_judged_anew_in_other_windows_tells_no_episode_again(bench:
     assert after[-1].verdict.episodes == 1
 
 
+def test_restart_while_the_past_is_judged_anew_tells_no_episode_again(bench: Bench) -> None:
+    go(bench, 305.0)
+    bench.sections = SECTIONS | {"window": {"duration": "5s"}}
+    bench.loop.close()
+    bench.new_loop()
+
+    def part_of_the_way() -> bool:
+        bench.go(1e-3)
+        return bench.notebook.ends_s()[-1] < FAULT_S
+
+    wait_until(part_of_the_way, 60, "some of the past is judged anew")
+    bench.loop.close()
+    told = len(bench.notebook.judged)
+    bench.new_loop()
+    go(bench, LATER_S)
+    after = bench.notebook.judged[told:]
+    (watch,) = bench.loop._watches.values()
+    assert [closed.subsystem for closed in watch.state.closed] == ["storage"], "it was found once more"
+    assert onsets_s(after) == []
+    assert after[-1].verdict.episodes == 0
+
+
 def test_what_comes_after_the_clock_was_set_back_is_news() -> None:
     again: dict[float, bool] = {}
 

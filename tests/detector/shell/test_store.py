@@ -27,8 +27,15 @@ def restore(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
     return header, arrays
 
 
-def fill(store: Store, end_s: float = 1000.0, host: Host = HOST, size: float = 1.0, config: str = "c") -> None:
-    store.save(host, config, HEADER, {name: array * size for name, array in ARRAYS.items()}, end_s)
+def fill(
+    store: Store,
+    end_s: float = 1000.0,
+    host: Host = HOST,
+    size: float = 1.0,
+    config: str = "c",
+    told_s: float = -math.inf,
+) -> None:
+    store.save(host, config, HEADER, {name: array * size for name, array in ARRAYS.items()}, end_s, told_s)
 
 
 def size_of(store: Store, host: Host = HOST, config: str = "c") -> float | None:
@@ -70,13 +77,24 @@ def test_nothing_saved_is_nothing_loaded(tmp_path: Path) -> None:
     assert Store(tmp_path / "new" / "folder", 3).load(HOST, "c", restore) is None
 
 
-def test_newest_window_that_was_saved_is_known_whatever_the_settings(tmp_path: Path) -> None:
+def test_how_far_a_host_was_told_of_is_known_whatever_the_settings(tmp_path: Path) -> None:
     store = Store(tmp_path, 3)
-    assert store.newest_s(HOST) == -math.inf
+    assert store.told_s(HOST) == -math.inf
     fill(store, 1000.0, config="a")
     fill(store, 1234.5, config="b")
     fill(store, 9000.0, Host("other", "hostpulse"))
-    assert store.newest_s(HOST) == 1234.5
+    assert store.told_s(HOST) == 1234.5
+
+
+def test_how_far_a_host_was_told_of_outlasts_saves_of_a_past_that_is_judged_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    fill(store, 2000.0, config="a")
+    fill(store, 1000.0, config="b", told_s=2000.0)
+    assert store.told_s(HOST) == 2000.0
+    fill(store, 1100.0, config="b", told_s=1500.0)
+    assert store.told_s(HOST) == 1500.0, "the clock was set back since, and the newest file knows"
+    max(tmp_path.glob("*.npz")).write_bytes(b"")
+    assert store.told_s(HOST) == 2000.0
 
 
 def test_newest_generations_are_kept(tmp_path: Path) -> None:
@@ -196,7 +214,7 @@ def test_no_damage_of_a_file_raises(tmp_path: Path) -> None:
     fill(store)
     file = only_file(tmp_path)
     whole = file.read_bytes()
-    sizes = set()
+    sizes, told_s = set(), set()
     for _ in range(400):
         body = bytearray(whole)
         for _ in range(chance.choice([1, 1, 1, 20])):
@@ -204,8 +222,9 @@ def test_no_damage_of_a_file_raises(tmp_path: Path) -> None:
             place = chance.choice([chance.randrange(len(body)), len(body) - 1 - chance.randrange(300)])
             body[place] = chance.randrange(256)
         file.write_bytes(bytes(body[: chance.choice([len(body), len(body), chance.randrange(len(body))])]))
+        told_s.add(store.told_s(HOST))
         sizes.add(size_of(store))
-    assert sizes == {None, 1.0}
+    assert (sizes, told_s) == ({None, 1.0}, {1000.0})
 
 
 def test_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
