@@ -41,6 +41,10 @@ NO_LEVELS = (-np.inf, -np.inf)
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+class OtherVersionError(ValueError):
+    """What was saved is whole, but of a version of this program that remembers other things of a host."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A window's fused score with its bound at 1 and the normalised value that it was calibrated from, and both of the
@@ -176,11 +180,16 @@ class HostState:
 
     @classmethod
     def from_arrays(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> HostState:
-        """The inverse of ``to_arrays``; raises ValueError or KeyError where the header does not fit this program."""
+        """The inverse of ``to_arrays``.
+
+        Raises OtherVersionError where another version saved it, ValueError or KeyError where the parts do not fit.
+        """
         if header["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(f"state of schema version {header['schema_version']}, this program reads {SCHEMA_VERSION}")
+            raise OtherVersionError(
+                f"state of schema version {header['schema_version']}, this program reads {SCHEMA_VERSION}"
+            )
         if header["catalog"] != catalog_hash():
-            raise ValueError("state was made with another catalog of signals")
+            raise OtherVersionError("state was made with another catalog of signals")
         blocks = tuple(
             Block(arrays[f"block/{number}/end_s"], arrays[f"block/{number}/x"], tuple(entry["names"]), entry["flagged"])
             for number, entry in enumerate(header["blocks"])

@@ -1,7 +1,8 @@
 """Models on disk: one npz of plain arrays and a JSON header for each host and save; never a pickle.
 
 A file is written beside its final name, synced and renamed, so that there is always a whole one. Older files are kept.
-A file that cannot be read is set aside as ``*.bad``.
+A file that is damaged is set aside as ``*.bad``; one of other settings or of another version of the program is left
+until newer ones take its place.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from detector.source import Host
+from detector.state import OtherVersionError
 
 FORMAT_VERSION = 1
 _HEADER = "header.json"
@@ -124,7 +126,10 @@ class Store:
         return told_s
 
     def load(self, host: Host, config: str, restore: Callable[[Header, Arrays], T]) -> Saved[T] | None:
-        """The newest state that can be restored; None without one. Bad files are set aside, each with one log line."""
+        """The newest state that can be restored; None without one. Bad files are set aside, each with one log line.
+
+        ``restore`` raises OtherVersionError on what another version of the program saved, which is left where it is.
+        """
         return _newest(self._files(host), restore, config, self._set_aside)
 
     def _set_aside(self, file: Path, error: Exception) -> None:
@@ -162,13 +167,15 @@ def _newest(
         try:
             about, arrays = _read(file)
             if about["format"] != FORMAT_VERSION:
-                raise ValueError(f"its format is {about['format']}, not {FORMAT_VERSION}")
+                raise OtherVersionError(f"its format is {about['format']}, not {FORMAT_VERSION}")
             if config not in (None, about["config"]):
                 _LOG.info("%s was learned under other settings and is not used", file)
                 continue
             return Saved(restore(about["state"], arrays), float(about["end_s"]))
         except OSError as error:
             _LOG.warning("%s cannot be read: %s", file, error)
+        except OtherVersionError as error:
+            _LOG.info("%s was saved by another version and is not used: %s", file, error)
         except _DAMAGE as error:
             on_damage(file, error)
     return None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from detector.recurrence import Closed
-from detector.state import SCHEMA_VERSION, HostState, feature_of
+from detector.state import SCHEMA_VERSION, HostState, OtherVersionError, feature_of
 from tests.detector.synthetic import INSTANCE, fault_of, synthetic_frame
 from tests.detector.watching import Watched, scores, watch
 
@@ -124,7 +124,7 @@ def test_host_in_other_windows_keeps_its_counts_and_has_one_more_baseline() -> N
 )
 def test_state_of_another_version_or_catalog_is_refused(change: dict[str, Any], complaint: str) -> None:
     header, arrays = HostState.new(INSTANCE).to_arrays()
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(OtherVersionError, match=complaint):
         HostState.from_arrays(header | change, arrays)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from detector.source import Host
-from detector.state import HostState
+from detector.state import SCHEMA_VERSION, HostState
 from detector.store import Arrays, Header, Store
 
 HOST = Host("10.0.0.1:17720", "hostpulse")
@@ -153,14 +153,19 @@ def spoil_middle(file: Path) -> None:
     file.write_bytes(bytes(body))
 
 
-def spoil_format(file: Path) -> None:
+def write_header(file: Path, before: bytes, after: bytes) -> None:
+    """Change what the header of a file says."""
     with np.load(file) as bundle:
         arrays = {name: bundle[name] for name in bundle.files}
     text = arrays["header.json"].tobytes()
-    assert b'"format": 1' in text
-    text = text.replace(b'"format": 1', b'"format": 9')
+    assert text.count(before) == 1
+    text = text.replace(before, after)
     with file.open("wb") as stream:
         np.savez(stream, **{**arrays, "header.json": np.frombuffer(text, dtype=np.uint8)})
+
+
+def spoil_header(file: Path) -> None:
+    write_header(file, b'"end_s": 1000.0', b'"end_s": {}')
 
 
 def spoil_with_a_pickle(file: Path) -> None:
@@ -170,7 +175,7 @@ def spoil_with_a_pickle(file: Path) -> None:
 
 @pytest.mark.parametrize(
     "spoil",
-    [spoil_end, spoil_all, spoil_type, spoil_middle, spoil_format, spoil_with_a_pickle],
+    [spoil_end, spoil_all, spoil_type, spoil_middle, spoil_header, spoil_with_a_pickle],
     ids=lambda f: f.__name__,
 )
 def test_bad_file_is_set_aside_with_one_line(spoil: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -183,6 +188,31 @@ def test_bad_file_is_set_aside_with_one_line(spoil: Any, tmp_path: Path, caplog:
     assert len(caplog.records) == 1
     assert file.name in caplog.text
     assert [bad.suffix for bad in tmp_path.iterdir()] == [".bad"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"format": 1', '"format": 9', "its format is 9, not 1"),
+        (f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 0', "state of schema version 0"),
+    ],
+)
+def test_file_of_another_version_is_no_damage_and_still_tells_how_far_it_came(
+    before: str, after: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "detector")
+    store = Store(tmp_path, 3)
+    header, arrays = HostState.new(HOST.instance).to_arrays()
+    store.save(HOST, "c", header, arrays, 1000.0, 2000.0)
+    file = only_file(tmp_path)
+    write_header(file, before.encode(), after.encode())
+    assert store.load(HOST, "c", HostState.from_arrays) is None
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert record.getMessage().startswith(f"{file} was saved by another version and is not used: {said}")
+    assert (list(tmp_path.iterdir()), store.told_s(HOST)) == ([file], 2000.0)
+    store.save(HOST, "c", header, arrays, 1001.0, 2000.0)
+    assert store.load(HOST, "c", HostState.from_arrays) is not None
 
 
 def test_older_generation_is_used_where_the_newest_is_bad(tmp_path: Path) -> None:
