@@ -38,34 +38,33 @@ class Keeper:
             self.save(watch)
 
     def save(self, watch: Watch) -> None:
-        """Have a host's state written, unless it never was judged or is being written already."""
+        """Have a host's state written, unless it never was judged; once more where it is being written already."""
         judge = watch.judge
-        if self.store is None or judge is None or math.isnan(watch.succeeded_s) or watch.saving is not None:
+        if self.store is None or judge is None or math.isnan(watch.succeeded_s):
+            return
+        watch.save_again = watch.saving is not None
+        if watch.save_again:
             return
         watch.saved_s = self._clock.elapsed_s()
         end_s = watch.next_end_s - judge.stride_s
-        parts = self.store, watch.host, config_hash(judge), watch.state, end_s, watch.told_s
-        watch.saving = self._thread.submit(self._write, *parts)
+        watch.saving = self._thread.submit(
+            self._write, self.store, watch.host, config_hash(judge), watch.state, end_s, watch.told_s
+        )
 
     def account(self, watches: Iterable[Watch]) -> None:
-        """Count and log the saves that are done."""
+        """Count and log the saves that are done, and begin those that had to wait for them."""
         for watch in watches:
-            saving = watch.saving
-            if saving is None or not saving.done():
-                continue
-            watch.saving = None
-            error = saving.exception()
-            if error is not None:
-                self._telemetry.count(outputs.SAVE_ERRORS)
-                if not self._trouble:
-                    _LOG.error("%s cannot be saved, judging goes on: %s", watch.host.instance, error)
-            elif self._trouble:
-                _LOG.info("%s is saved again", watch.host.instance)
-            self._trouble = "" if error is None else str(error)
+            if watch.saving is not None and watch.saving.done():
+                self._count(watch.host, watch.saving.exception())
+                watch.saving = None
+            if watch.save_again and watch.saving is None and watch.reading is None:
+                self.save(watch)
 
     def close(self, watches: Iterable[Watch], patience_s: float) -> None:
         """Save everything once more, for as long as patience lasts."""
         watches = list(watches)
+        for watch in watches:
+            watch.save_again = False
         self.account(watches)
         for watch in watches:
             watch.saving = None  # a save under way holds an older state; this one comes after it
@@ -73,6 +72,15 @@ class Keeper:
         if not self._thread.close(patience_s):
             _LOG.warning("not every host was saved within %g s", patience_s)
         self.account(watches)
+
+    def _count(self, host: Host, error: BaseException | None) -> None:
+        if error is not None:
+            self._telemetry.count(outputs.SAVE_ERRORS)
+            if not self._trouble:
+                _LOG.error("%s cannot be saved, judging goes on: %s", host.instance, error)
+        elif self._trouble:
+            _LOG.info("%s is saved again", host.instance)
+        self._trouble = "" if error is None else str(error)
 
     def _write(self, store: Store, host: Host, config: str, state: HostState, end_s: float, told_s: float) -> None:
         begun_s = self._clock.elapsed_s()

@@ -111,7 +111,7 @@ class Loop:
         self._telemetry.set(outputs.HEARTBEAT, self._clock.wall_s())
         for watch in self._watches.values():
             self._adopt(watch)
-        self._keeper.account(self._watches.values())
+        self._keeper.account((*self._watches.values(), *(watch for watch, _ in self._absent.values())))
         self._find_hosts()
         for watch in self._watches.values():
             if watch.idle and watch.wake_s <= self.beat_s:

@@ -78,6 +78,8 @@ class Watch:
     no_fit_before_s: float = -math.inf
     saved_s: float = math.nan
     saving: Future[None] | None = None
+    save_again: bool = False
+    """Whether it was to be saved while a save was under way, which holds an older state."""
     constants: Sequence[Series] = ()
     asked_constants_s: float = -math.inf
 
