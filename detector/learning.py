@@ -131,7 +131,8 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
             training = training.add(each_s, each, names, judge_by.stride_s)
         peers = replace(state.peers, worst=-np.inf)
         state = replace(state, training=training, pending=(), flagged=(), worst=NO_LEVELS, peers=peers)
-        state = replace(state, rebaselining=True, rebaselines=state.rebaselines + 1, baseline_from_s=end_s)
+        rebaselines = state.rebaselines + (not judge_by.again)
+        state = replace(state, rebaselining=True, rebaselines=rebaselines, baseline_from_s=end_s)
     if state.rebaselining:
         return replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
     now = levels(state, end_s, judge_by)

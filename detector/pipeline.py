@@ -176,12 +176,14 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     pages = page(state, sudden, lasting, apart)
     episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
     counts = not judge_by.again
+    known = Episode() if state.untold else state.episode  # what opened in a past judged again counts once it is told
     return replace(
         state,
         episode=episode,
         lasts=state.lasts and episode.open,
-        episodes=state.episodes + (counts and episode.open and episode.onset_s != state.episode.onset_s),
-        pages=state.pages + (counts and episode.page and not state.episode.page),
+        untold=judge_by.again,
+        episodes=state.episodes + (counts and episode.open and episode.onset_s != known.onset_s),
+        pages=state.pages + (counts and episode.page and not known.page),
     )
 
 

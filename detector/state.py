@@ -73,9 +73,9 @@ class HostState:
     the newest windows of the episode that is open or just over, and ``worst`` its largest alarm statistics; ``closed``
     are the last day's episodes, and a model is ``outdated`` once one of them is learned;
     ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past periods; windows that end in
-    ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count. ``window_s`` is how long
-    the windows are that it was learned from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for,
-    where windows are adaptive."""
+    ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count, but none of what is
+    ``untold``, as the newest window was judged again. ``window_s`` is how long the windows are that it was learned
+    from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for, where windows are adaptive."""
 
     instance: str
     features: tuple[Feature, ...] = ()
@@ -95,6 +95,7 @@ class HostState:
     past_count: int = 0
     before: Floats | None = None
     lasts: bool = False
+    untold: bool = False
     episode: Episode = field(default_factory=Episode)
     peers: PeerState = field(default_factory=PeerState)
     paper: PaperModel | None = None  # made anew at each fit, and not saved
@@ -152,6 +153,7 @@ class HostState:
             "peers": None,
             "episode": asdict(self.episode),
             "lasts": self.lasts,
+            "untold": self.untold,
             "outdated": self.outdated,
         }
         arrays: Arrays = {"maxima": self.maxima, "lasting_maxima": self.lasting_maxima} | self._of_episodes(header)
@@ -220,6 +222,7 @@ class HostState:
             wanted_s=tuple(header["wanted_s"]),
             episode=Episode(**header["episode"]),
             lasts=header["lasts"],
+            untold=header.get("untold", False),  # what was saved before there was such a thing was told
             outdated=header["outdated"],
             closed=tuple(Closed(end_s, subsystem, names, shape) for (end_s, subsystem), shape in closed),
             scores=tuple(Scored(*map(float, row)) for row in arrays["scores"]),

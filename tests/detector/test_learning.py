@@ -99,6 +99,13 @@ def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -
     assert not any(verdict.active for verdict in watched.between(450.0, 550.0))
 
 
+def test_new_normal_of_a_past_that_is_judged_again_is_not_counted_again(learned: Watched) -> None:
+    judge_by = replace(JUDGE, freeze_limit_s=60.0, again=True)
+    frame = synthetic_frame(330.0, fault_of("memory", FAULT_S, 450.0))
+    past = watch(frame, judge_by, learned.state, LEARNED_S, fits=False)
+    assert (past.state.rebaselining, past.state.rebaselines) == (True, 0)
+
+
 def test_model_is_not_fitted_anew_while_an_episode_may_begin(learned: Watched) -> None:
     judge_by = replace(JUDGE, refit_s=10.0)
     frame = synthetic_frame(FAULT_S + 3.0, fault_of("storage", FAULT_S, FAULT_S + 10.0))
@@ -129,6 +136,24 @@ def test_fit_that_is_due_waits_until_an_episode_is_settled_and_its_shape_is_what
 def test_episode_is_counted_once(learned: Watched) -> None:
     watched = _again(learned, 2)
     assert (watched.state.episodes, watched.verdicts[-1].episodes, watched.state.pages) == (2, 2, 0)
+
+
+def test_episode_of_a_past_that_is_judged_again_is_counted_once_it_is_told(learned: Watched) -> None:
+    fault = fault_of("memory", FAULT_S, 400.0)
+    past = watch(synthetic_frame(280.0, fault), replace(JUDGE, again=True), learned.state, LEARNED_S, fits=False)
+    assert past.state.episode.open
+    assert (past.openings, past.state.episodes) == ([], 0)
+    paging = replace(past.state, episode=replace(past.state.episode, page=True))
+    told = watch(synthetic_frame(290.0, fault), state=paging, after_s=280.0, fits=False)
+    assert {(verdict.active, verdict.episodes, verdict.pages) for verdict in told.verdicts} == {(True, 1, 1)}
+
+
+def test_episode_that_was_over_when_a_past_was_judged_again_is_not_counted(learned: Watched) -> None:
+    frame = synthetic_frame(310.0, fault_of("memory", FAULT_S, 280.0))
+    past = watch(frame, replace(JUDGE, again=True), learned.state, LEARNED_S, fits=False)
+    assert past.state.episode.closed_s > START_S + 280.0, "there was one"
+    told = watch(synthetic_frame(315.0), state=past.state, after_s=310.0, fits=False)
+    assert {(verdict.active, verdict.episodes) for verdict in told.verdicts} == {(False, 0)}
 
 
 def test_what_comes_twice_is_not_learned(learned: Watched) -> None:
