@@ -191,12 +191,15 @@ def _opened(state: HostState, opening: Opening, judge_by: Judge) -> HostState:
     """The state as an episode opens: by what, and what was usual before; what was so before one that is just over still
     is."""
     known = state.before is not None and opening.by_peers == state.peers.leads
+    near = state.episode.is_near(opening.end_s, judge_by.merge_s)
     state = replace(state, lasts=opening.lasts, peers=replace(state.peers, leads=opening.by_peers))
-    if known and state.episode.is_near(opening.end_s, judge_by.merge_s):
+    if known and near:
         return state
     if opening.lasts and state.past_size is not None:  # what comes slowly has begun long before it alarms
         return replace(state, before=state.past_size)
-    return replace(state, before=size_before(_sizes(state, opening.by_peers), opening.onset_s - judge_by.window_s))
+    # What is just over, as the other of past and peers told, is not what was usual before.
+    onset_s = min(opening.onset_s, state.episode.onset_s) if near else opening.onset_s
+    return replace(state, before=size_before(_sizes(state, opening.by_peers), onset_s - judge_by.window_s))
 
 
 def _blamed(state: HostState, model: Model, opening: Opening, judge_by: Judge) -> str:

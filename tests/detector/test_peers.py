@@ -154,6 +154,23 @@ def test_episode_that_peers_opened_goes_on_after_a_restart_though_none_of_them_i
     assert job.states[-1].peers.worst == state.peers.worst
 
 
+def test_what_alarms_again_by_its_peers_is_compared_with_the_time_before_it_alarmed_by_itself(job: Job) -> None:
+    job.live(30)
+    job.live(25, shift=np.where(NETWORK, 6.0, 0.0))
+    first = job.states[-1]
+    while job.states[-1].episode.open and job.now_s < first.last_end_s + 40.0:
+        job.live(1)
+    over = job.states[-1]
+    assert (over.episode.open, over.peers.leads) == (False, True)
+    job.states[-1] = replace(over, peers=replace(over.peers, leads=False), before=np.ones(CHANNELS))
+    job.live(20, shift=np.where(NETWORK, 6.0, 0.0))
+    again = job.states[-1]
+    assert (again.episode.open, again.peers.leads, again.episode.onset_s) == (True, True, first.episode.onset_s)
+    assert first.before is not None
+    assert again.before is not None
+    np.testing.assert_array_equal(again.before, first.before)
+
+
 def test_arrays_of_other_features_are_refused(job: Job) -> None:
     header, arrays = to_arrays(job.states[0].peers)
     with pytest.raises(ValueError, match="do not fit"):
