@@ -117,7 +117,7 @@ and variables.
 
 The file is read again when its contents change. A bad file changes nothing: the settings before it stay in force, the
 error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `maintenance`,
-`view` and `remote_write` are read at the start only.
+`incidents`, `view` and `remote_write`, and `state.directory`, are read at the start only.
 """
 
 

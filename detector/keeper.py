@@ -38,9 +38,9 @@ class Keeper:
             self.save(watch)
 
     def save(self, watch: Watch) -> None:
-        """Have a host's state written, unless it never was judged; once more where it is being written already."""
+        """Have a host's state written if it was judged in these windows; once more where that is under way."""
         judge = watch.judge
-        if self.store is None or judge is None or math.isnan(watch.succeeded_s):
+        if self.store is None or judge is None or math.isnan(watch.succeeded_s) or not watch.next_number:
             return
         watch.save_again = watch.saving is not None
         if watch.save_again:

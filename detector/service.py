@@ -237,4 +237,4 @@ class Service:
 def _at_start_only(settings: Settings) -> tuple[object, ...]:
     """Settings that a running program does not take over."""
     of_sinks = [getattr(settings, name) for name, kind in sink.discover().items() if kind.setting is not None]
-    return settings.web, settings.maintenance, *of_sinks
+    return settings.web, settings.maintenance, settings.incidents, settings.state.directory, *of_sinks

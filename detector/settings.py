@@ -148,7 +148,7 @@ class Incidents(Section):
 
 
 class Web(Section):
-    """The web server: `/metrics`, `/report`, `/api/v1/verdicts`, `/api/v1/incidents`, `/-/healthy`, `/-/ready`."""
+    """Web server: `/metrics`, `/report`, `/api/v1/verdicts`, `incidents` and `maintenance`, `/-/healthy`, `ready`."""
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = Field(
         default="127.0.0.1:17721", description="Address and port; port 0 takes a free one."

@@ -43,3 +43,13 @@ def test_what_opens_while_a_host_is_being_saved_is_saved_next(tmp_path: Path, le
     let_go.set()
     wait_until(opening_is_saved, 60, "the opening is on disk")
     assert bench.clock.now_s < 20, "an interval after the first save was begun it would be anyway"
+
+
+def test_host_whose_windows_changed_is_not_saved_before_it_is_judged_in_them(tmp_path: Path) -> None:
+    bench = Bench(Judging(scoring_step, never_due, counting_fit), directory=tmp_path)
+    bench.go(16)
+    watch = bench.loop._watches[HOST]
+    watch.next_number = 0
+    bench.loop.close()
+    assert list(tmp_path.glob("*.npz")) == []
+    assert not watch.save_again
