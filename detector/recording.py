@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from catalog.found import Found
 from detector import formats
 from detector.buffer import Columns
-from detector.found import Found
 from detector.frame import Floats
 from detector.thinning import far_apart
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from catalog.found import Found
 from catalog.series import Series
 from detector import sinks
 from detector.clock import Clock
-from detector.found import Found
 from detector.frame import Frame
 from detector.incidents.store import IncidentStore
 from detector.source import Host

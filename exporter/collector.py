@@ -5,10 +5,7 @@ A collector is one file in ``exporter/collectors/`` with one subclass of ``Colle
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from catalog import FAMILIES
 from catalog.family import Family, Profile, Tier
+from catalog.found import Found
 from catalog.series import Series
 from exporter import collectors
 from exporter.host import Host
@@ -63,7 +61,7 @@ def families_of(series: Iterable[Series]) -> tuple[Family, ...]:
     return tuple(FAMILIES[name] for name in dict.fromkeys(one.name for one in series))
 
 
-class Collector(ABC):
+class Collector(Found):
     """One source of samples.
 
     ``series`` is the layout of what ``read`` returns: one value a series, NaN where there is none. ``read`` may bind
@@ -72,7 +70,6 @@ class Collector(ABC):
     OSError for what the kernel refuses and ValueError for a format that is not known; ``read`` may be called again.
     """
 
-    name: ClassVar[str]
     tier: ClassVar[Tier]
     families: ClassVar[tuple[Family, ...]]
     sources: ClassVar[tuple[str, ...]]
@@ -94,7 +91,7 @@ class Collector(ABC):
     def read(self) -> Sequence[float]:
         """One value for each of ``series``."""
 
-    def close(self) -> None:  # noqa: B027 - optional to override
+    def close(self) -> None:
         """Give back what the constructor opened."""
 
 
@@ -148,17 +145,9 @@ class FileCollector(PartedCollector):
 
 def discover() -> dict[str, type[Collector]]:
     """All collectors by name. A family has exactly one collector, and all its families share the collector's tier."""
-    found: dict[str, type[Collector]] = {}
-    owner: dict[str, str] = {}
-    for module in pkgutil.iter_modules(collectors.__path__, "exporter.collectors."):
-        for _, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if not issubclass(value, Collector) or inspect.isabstract(value) or value.__module__ != module.name:
-                continue
-            assert value.name not in found, f"two collectors are called {value.name}"
-            found[value.name] = value
-            for family in value.families:
-                assert family.tier is value.tier, (
-                    f"{family.name} is {family.tier}, its collector {value.name} {value.tier}"
-                )
-                assert owner.setdefault(family.name, value.name) == value.name, f"{family.name} has two collectors"
+    found, owner = Collector.found(collectors.__path__, collectors.__name__), dict[str, str]()
+    for kind in found.values():
+        for family in kind.families:
+            assert family.tier is kind.tier, f"{family.name} is {family.tier}, its collector {kind.name} {kind.tier}"
+            assert owner.setdefault(family.name, kind.name) == kind.name, f"{family.name} has two collectors"
     return found

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from detector.found import Found
+from catalog.found import Found
 from detector.frame import Floats
 
 
