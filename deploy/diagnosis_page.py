@@ -44,7 +44,7 @@ without scripts that works offline, on a phone and on paper (`html`), text for a
 
 | the detector serves | what it tells |
 | --- | --- |
-| `/report?instance=HOST&at=TIME` | the incident of a host at a time, or nearest to it: the link of alerts |
+| `/report?instance=HOST&at=TIME` | the link of alerts: the incident then, or of the hour before, or all of two hours |
 | `/report?incident=ID` | one incident |
 | `/report?instance=HOST&from=TIME&to=TIME` | all incidents of a period and what dominates them |
 
@@ -54,7 +54,7 @@ without scripts that works offline, on a phone and on paper (`html`), text for a
 | the command prints | what it tells |
 | --- | --- |
 | `hostpulse-detector report --incident=ID` | one incident, out of `state.directory` |
-| `hostpulse-detector report --instance=HOST --at=now-2h` | the incident nearest to a time |
+| `hostpulse-detector report --instance=HOST --at=now-2h` | the same on a terminal |
 | `hostpulse-detector report --from=now-7d` | all incidents of a week and what dominates them |
 | `… --instance=HOST --from=now-3h --to=now-2h` | the same; without any, samples beside those of the hour before |
 | `… --beside=now-27h/now-26h` | the samples beside those of another time |

@@ -12,6 +12,9 @@ from typing import Any
 import yaml
 
 from detector.detectors.registry import registered
+from detector.fusion import fuse
+from detector.model import FUSED
+from detector.peers import PEERS, PeerModel
 from detector.settings import walk
 from exporter.collector import discover
 from exporter.settings import Settings, environment_name
@@ -62,12 +65,13 @@ def _detector_settings() -> Iterator[str]:
 def _collectors() -> Iterator[str]:
     for name, kind in sorted(discover().items()):
         families = ", ".join(f"`{family.name}`" for family in kind.families)
-        yield _entry(name, _purpose(kind), "", f"Tier {kind.tier}. Families: {families}.")
+        yield _entry(name, _purpose(kind.__module__), "", f"Tier {kind.tier}. Families: {families}.")
 
 
 def _detectors() -> Iterator[str]:
-    for name, kind in registered().items():
-        yield _entry(name, _purpose(kind))
+    scored = {name: kind.__module__ for name, kind in registered().items()}
+    for name, module in (scored | {FUSED: fuse.__module__, PEERS: PeerModel.__module__}).items():
+        yield _entry(name, _purpose(module))
 
 
 def _alerts() -> Iterator[str]:
@@ -83,6 +87,6 @@ def _alert_rules() -> Iterator[dict[str, Any]]:
             yield from (rule for rule in group["rules"] if "alert" in rule)
 
 
-def _purpose(kind: type) -> str:
-    """The first line of its module's docstring."""
-    return str(inspect.getdoc(importlib.import_module(kind.__module__))).partition("\n")[0]
+def _purpose(module: str) -> str:
+    """The first line of a module's docstring."""
+    return str(inspect.getdoc(importlib.import_module(module))).partition("\n")[0]

@@ -24,11 +24,11 @@ class Episode:
         """Whether this level of the alarm statistic opens a closed episode."""
         return not self.open and level > 1.0
 
-    def is_near(self, end_s: float, merge_s: float = MERGE_S) -> bool:
+    def is_near(self, end_s: float, merge_s: float) -> bool:
         """Whether it closed so recently that an opening at ``end_s`` may continue it."""
         return end_s - self.closed_s <= merge_s  # False while closed_s is NaN
 
-    def resumes(self, end_s: float, subsystem: str, merge_s: float = MERGE_S) -> bool:
+    def resumes(self, end_s: float, subsystem: str, merge_s: float) -> bool:
         """Whether an opening at ``end_s`` that is blamed on ``subsystem`` continues it."""
         return self.is_near(end_s, merge_s) and self.subsystem in (subsystem, UNKNOWN)
 

@@ -10,6 +10,7 @@ from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S
 from detector.episode import MERGE_S
 from detector.fusion import Smoothing
 from detector.model import FOLDS
+from detector.schedule import LEAST_FREEZE
 from detector.training import MOST_ROWS
 
 MAXIMA_PERIOD_S = 60.0
@@ -75,6 +76,11 @@ class Judge:
     def maxima_kept(self) -> int:
         """Largest alarm statistics that are remembered: a week's, more where these are too few to set a bound on."""
         return max(LEAST_MAXIMA_KEPT, round(MAXIMA_KEPT_S / self.maxima_period_s))
+
+    def freeze_s(self, known_s: float) -> float:
+        """How long an alarm lasts before it is the new normal, on a host that was known for so long before it: it need
+        not outlast all that is known of what is normal."""
+        return min(self.freeze_limit_s, max(LEAST_FREEZE * self.stride_s, known_s))
 
     @property
     def settling_s(self) -> float:

@@ -125,8 +125,9 @@ def _fit_peers(state: HostState, judge_by: Judge, rules: int) -> PeerState:
 def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], judge_by: Judge) -> HostState:
     """The state after learning from a window; from none of them while an episode is open or just over."""
     episode = state.episode
-    if episode.open and not state.rebaselining and end_s - episode.onset_s > judge_by.freeze_limit_s:
-        training = state.training
+    training = state.training
+    freeze_s = judge_by.freeze_s(episode.onset_s - training.oldest_s)
+    if episode.open and not state.rebaselining and end_s - episode.onset_s > freeze_s:
         for each_s, each in state.flagged:
             training = training.add(each_s, each, names, judge_by.stride_s)
         peers = replace(state.peers, worst=-np.inf)

@@ -168,7 +168,11 @@ def _add_report_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--incident", default="", metavar="ID", help="The incident with this id.")
     parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
     parser.add_argument(
-        "--at", dest="at_time", default="", metavar="TIME", help=f"The incident nearest to it: {_TIMES}."
+        "--at",
+        dest="at_time",
+        default="",
+        metavar="TIME",
+        help=f"The incident at that time or of the hour before: {_TIMES}.",
     )
     parser.add_argument("--from", dest="from_time", default="", metavar="TIME", help="Since when: as --at.")
     parser.add_argument("--to", dest="to_time", default="", metavar="TIME", help="Until when: as --at.")

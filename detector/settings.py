@@ -121,8 +121,8 @@ class Episode(Section):
         default=1800.0,
         ge=60,
         le=7 * 86400,
-        description="An alarm that lasts longer, and at least 300 strides, is taken as the new normal: a new baseline "
-        "is learned, and counted.",
+        description="An alarm that lasts longer is taken as the new normal: a new baseline is learned, and counted. "
+        "Of a host that is not known for so long, as long as it was known before; at least 300 strides.",
     )
 
 
@@ -166,12 +166,12 @@ class Maintenance(Section):
         default="", description="Alertmanager whose silences of whole hosts count as maintenance; empty for none."
     )
     interval_s: Duration = Field(default=10.0, ge=1, le=3600, description="Time between looks at its silences.")
-    access: AccessSettings = AccessSettings()
     token: Secret = Field(
         default=SecretStr(""),
         description="What a request that changes `/api/v1/maintenance` must carry as `Authorization: Bearer`. Empty: "
         "only requests from this machine may.",
     )
+    access: AccessSettings = AccessSettings()
 
 
 class Log(Section):

@@ -222,7 +222,7 @@ class HostState:
             wanted_s=tuple(header["wanted_s"]),
             episode=Episode(**header["episode"]),
             lasts=header["lasts"],
-            untold=header.get("untold", False),  # what was saved before there was such a thing was told
+            untold=header["untold"],
             outdated=header["outdated"],
             closed=tuple(Closed(end_s, subsystem, names, shape) for (end_s, subsystem), shape in closed),
             scores=tuple(Scored(*map(float, row)) for row in arrays["scores"]),

@@ -57,6 +57,12 @@ class Training:
         return self.rows - sum(len(block.end_s) for block in self.blocks if block.flagged)
 
     @property
+    def oldest_s(self) -> float:
+        """End of the oldest window; NaN where none is held."""
+        firsts = [float(block.end_s[0]) for block in self.blocks] + [end_s for end_s, _ in self.filling[:1]]
+        return min(firsts, default=np.nan)
+
+    @property
     def most_blocks(self) -> int:
         """How many blocks are kept of a host with so many known features."""
         known = int((~np.isnan(self.blocks[-1].x)).any(axis=0).sum()) if self.blocks else MOST_VALUES

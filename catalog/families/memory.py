@@ -84,9 +84,7 @@ COMMITTED_BYTES = _meminfo(
 ANON_HUGEPAGES_BYTES = _meminfo(
     "hostpulse_memory_anon_hugepages_bytes", "AnonHugePages", "Anonymous memory in huge pages.", Profile.STANDARD
 )
-HUGETLB_BYTES = _meminfo(
-    "hostpulse_memory_hugetlb_bytes", "Hugetlb", "Memory set aside for huge pages of all sizes.", Profile.STANDARD
-)
+HUGETLB_BYTES = _meminfo("hostpulse_memory_hugetlb_bytes", "Hugetlb", "Memory set aside for huge pages of all sizes.")
 SWAP_CACHED_BYTES = _meminfo(
     "hostpulse_memory_swap_cached_bytes",
     "SwapCached",

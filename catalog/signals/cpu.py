@@ -81,7 +81,7 @@ SIGNALS: tuple[Signal, ...] = (
         "Standard deviation of interrupts over CPUs by their mean: 0 is even.",
         ratio(spread(rate(cpu.INTERRUPTS), "cpu"), at_least(mean(rate(cpu.INTERRUPTS), "cpu"), 5000.0)),
         "ratio",
-        floor=0.25,
+        floor=0.15,
     ),
     _utilisation(
         "cpu_idle_state_ratio",

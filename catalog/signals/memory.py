@@ -200,6 +200,14 @@ SIGNALS: tuple[Signal, ...] = (
         floor=4.0,
         worse=Worse.EITHER,
     ),
+    _state(
+        "memory_hugetlb_bytes",
+        "Memory set aside for huge pages of all sizes.",  # three pages of 1 GiB are as few as three of 2 MiB
+        level(memory.HUGETLB_BYTES),
+        "B",
+        floor=64 * _MEGABYTE,
+        worse=Worse.EITHER,
+    ),
     _error(
         "memory_corrected_errors_per_second",
         "Memory errors corrected by each controller.",

@@ -38,7 +38,7 @@ FORMATS: Mapping[str, tuple[str, Callable[[Report], str]]] = {
 
 
 def answer(store: IncidentStore, fields: Mapping[str, str]) -> Report:
-    """The report of the incident that is named or nearest ``at`` a time, else of the period.
+    """The report of the incident that is named or nearest ``at`` a time or in the hour before, else of the period.
 
     Raises:
         AskError: a field is wrong.

@@ -43,11 +43,11 @@ class RemoteWriteSettings(Section):
     queue_samples: int = Field(
         default=100_000, ge=1000, le=10_000_000, description="Samples that may wait; the oldest give way."
     )
-    access: AccessSettings = AccessSettings()
     replica: str = Field(
         default="",
         description="Value of a label `replica`, to keep two detectors that judge the same hosts apart; empty: none.",
     )
+    access: AccessSettings = AccessSettings()
 
 
 class RemoteWriteSink(Sink):

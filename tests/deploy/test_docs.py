@@ -14,6 +14,8 @@ from deploy.reference_page import reference_page
 from detector.calibration import ENOUGH_EXCESSES
 from detector.detectors.registry import registered
 from detector.judge import MAXIMA_PERIOD_S
+from detector.model import FUSED
+from detector.peers import PEERS
 from detector.settings import walk
 from detector.training import FULL_ROWS
 from exporter.collector import discover
@@ -50,9 +52,15 @@ def test_each_setting_collector_detector_and_alert_has_its_heading() -> None:
     headings = _headings(reference_page())
     wanted = [f"--{setting.metadata['flag']}" for setting in fields(Settings)]
     wanted += [setting.key for setting in walk()]
-    wanted += [*discover(), *registered(), *(alert["alert"] for alert in ALERTS)]
+    wanted += [*discover(), *registered(), FUSED, PEERS, *(alert["alert"] for alert in ALERTS)]
     assert [name for name in wanted if f"`{name}`" not in headings] == []
     assert len(wanted) > 100
+
+
+def test_each_section_of_the_configuration_stands_once() -> None:
+    headings = _headings(detector_page())
+    assert {"`maintenance`", "`remote_write.access`"} < set(headings)
+    assert [name for name in set(headings) if headings.count(name) > 1] == []
 
 
 def test_flags_of_single_commands_are_in_the_table() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from detector.calibration import MARGIN
+from detector.judge import Judge
 from detector.learning import due, fit, window_wanted_s
 from detector.peers import PeerState
 from detector.recurrence import USUAL_FROM
@@ -97,6 +98,18 @@ def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -
     assert not any(verdict.active for verdict in watched.between(400.0, 450.0))
     # What was normal before still is.
     assert not any(verdict.active for verdict in watched.between(450.0, 550.0))
+
+
+def test_alarm_need_not_outlast_all_that_is_known_of_what_is_normal(learned: Watched) -> None:
+    hours = Judge()
+    assert [hours.freeze_s(known_s) for known_s in (np.nan, 100.0, 700.0, 86_400.0)] == [300.0, 300.0, 700.0, 1800.0]
+    assert Judge(window_s=45.0, stride_s=15.0, freeze_limit_s=9000.0).freeze_s(3600.0) == 4500.0
+    faint = watch(synthetic_frame(FAULT_S + 600.0, fault_of("memory", FAULT_S, 1e6)), JUDGE, learned.state, LEARNED_S)
+    known_s = faint.state.training.oldest_s - START_S
+    assert known_s == JUDGE.settling_s + JUDGE.window_s
+    active = [verdict for verdict in faint.verdicts if verdict.active]
+    assert FAULT_S + 300.0 < active[-1].end_s - START_S < FAULT_S + 300.0 + JUDGE.baseline_s + 20.0
+    assert faint.state.rebaselines == 1
 
 
 def test_new_normal_of_a_past_that_is_judged_again_is_not_counted_again(learned: Watched) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import doctest
 import re
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
+from catalog.signal import Scale
 from detector.diagnosis import diagnose as diagnosing
 from detector.diagnosis.diagnose import LEAST_CONFIDENCE, diagnose
 from detector.diagnosis.library import SignatureError, read_signature, signatures
+from detector.scaling import LEAST_SPREAD
 from tests.detector.diagnosis.observed import CLEAR, SIGNALS_AND_PROBES, evidence, moved, noise
 from tests.tree import ROOT
 
@@ -54,6 +58,47 @@ def test_signatures_can_be_told_apart() -> None:
     }
     assert near == {}
     assert all(row[name] == max(row.values()) for name, row in matrix.items())
+
+
+# What moved on this kind of host, by how much: see bench.faults.cases.
+BURSTS_OF_A_JOB = {
+    "network_tcp_retransmission_ratio": 33.9,
+    "network_tcp_lost_retransmits_per_second": 18.7,
+    "network_tcp_retransmitted_segments_per_second": 4.2,
+    "network_tcp_fast_retransmits_per_second": 4.0,
+    "cpu_pressure_ratio": 3.1,
+    "network_tcp_timeouts_per_second": 2.3,
+    "network_receive_bytes_per_second": 7.2,
+    "network_transmit_bytes_per_second": 6.5,
+    "network_tcp_sent_segments_per_second": 6.3,
+    "network_tcp_received_segments_per_second": 3.8,
+}
+LOST_PACKETS = {
+    "network_tcp_retransmission_ratio": 6.5,
+    "network_tcp_lost_retransmits_per_second": 7.9,
+    "network_tcp_timeouts_per_second": 1.6,
+}
+INTERRUPTS_ON_ONE_CPU = {"cpu_interrupt_imbalance_ratio": 4.8, "cpu_idle_state_ratio": 3.8}
+
+
+@pytest.mark.parametrize(
+    ("deviations", "name"),
+    [
+        (BURSTS_OF_A_JOB, "workload-retransmission"),
+        (LOST_PACKETS, "packet-loss"),
+        (INTERRUPTS_ON_ONE_CPU, "irq-imbalance"),
+    ],
+)
+def test_what_was_seen_on_a_live_host_is_told_for_what_it_was(deviations: Mapping[str, float], name: str) -> None:
+    observed = noise(0) | {signal: moved(signal, deviation) for signal, deviation in deviations.items()}
+    assert diagnose(observed.values(), ALL.values())[0].name == name
+
+
+@pytest.mark.parametrize(("pages", "size"), [(1024, 2 << 20), (2, 1 << 30)])
+def test_few_large_pages_are_as_much_memory_as_many_small_ones(pages: int, size: int) -> None:
+    signal = SIGNALS_AND_PROBES["memory_hugetlb_bytes"]
+    assert signal.scale is Scale.RELATIVE
+    assert np.log1p(pages * size / signal.floor) / LEAST_SPREAD[Scale.RELATIVE] > 10.0
 
 
 def test_noise_is_not_a_cause() -> None:
@@ -120,7 +165,7 @@ def test_finding_says_typical_and_actual_of_the_channel_that_shows_it_most() -> 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("signal: memory_hugepages", "signal: memory_hugepage", "for.0: signal: the catalog has no memory_hugepage"),
+        ("signal: memory_hugepages", "signal: memory_hugepage", "for.1: signal: the catalog has no memory_hugepage"),
         ("direction: lower", "direction: higher", "direction: memory_available_ratio is judged only where it is lower"),
         ("weight: 3", "weight: 300", "for.0.weight"),
         ("needed: true", "needed: false", "for: one clue at least must be needed"),
@@ -135,7 +180,7 @@ def test_finding_says_typical_and_actual_of_the_channel_that_shows_it_most() -> 
 def test_mistake_in_a_signature_is_named(old: str, new: str, told: str) -> None:
     assert old in EXAMPLE
     with pytest.raises(SignatureError, match=re.escape(told)):
-        read_signature(EXAMPLE.replace(old, new, 1), "huge-pages")
+        read_signature(EXAMPLE.replace(old, new), "huge-pages")
 
 
 def test_examples_in_the_module_are_right() -> None:
