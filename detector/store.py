@@ -1,8 +1,7 @@
 """Models on disk: one npz of plain arrays and a JSON header for each host and save; never a pickle.
 
-A file is written beside its final name, synced and renamed, so that there is always a whole one. Older files are kept.
-A file that is damaged is set aside as ``*.bad``; one of other settings or of another version of the program is left
-until newer ones take its place.
+There is always a whole one, and older files are kept. A file that is damaged is set aside as ``*.bad``; one of other
+settings or of another version of the program is left until newer ones take its place.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
+from detector import durable
 from detector.source import Host
 from detector.state import OtherVersionError
 
@@ -106,7 +106,7 @@ class Store:
         np.savez_compressed(body, allow_pickle=False, **{_HEADER: text, **arrays})
         name = _stem(host)
         final = self._directory / f"{name}.{round(end_s * 1000):015d}.npz"
-        _write(final, body.getbuffer())
+        durable.write(final, body.getbuffer())
         files = self._files(host)
         newest = files.index(final)  # what is later is of a clock that was set back, or of a past that is judged anew
         for old in (*files[:newest], *files[newest + self._generations :]):
@@ -194,26 +194,6 @@ def _stem(host: Host) -> str:
 
 def _newest_first(files: Iterable[Path]) -> list[Path]:
     return sorted(files, key=lambda file: file.name, reverse=True)
-
-
-def _write(final: Path, body: memoryview) -> None:
-    """Write a file whole or not at all."""
-    part = final.with_suffix(".part")
-    try:
-        with part.open("wb") as stream:
-            stream.write(body)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.rename(final)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
-    folder = os.open(final.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _read(file: Path) -> tuple[Header, Arrays]:

@@ -34,11 +34,12 @@ class Desk:
         return (0, "") if _is_here(address) else (403, "only from this machine: maintenance.token is not set")
 
     def listed(self) -> Mapping[str, Any]:
-        """All periods that are not over."""
-        return {"maintenance": as_json(self._register.periods(self._clock.wall_s()))}
+        """All periods that are not over, and whether a restart remembers what was set."""
+        periods = as_json(self._register.periods(self._clock.wall_s()))
+        return {"maintenance": periods, "saved": self._register.saved}
 
     def begin(self, body: bytes) -> Mapping[str, Any]:
-        """The period that was asked for.
+        """The period that was asked for, and whether a restart remembers it: it counts either way.
 
         Raises:
             AskError: a field is wrong.
@@ -46,7 +47,7 @@ class Desk:
         """
         now_s = self._clock.wall_s()
         (period,) = as_json([("api", self._register.add(asked_period(body, now_s), now_s))])
-        return period
+        return {**period, "saved": self._register.saved}
 
     def end(self, period_id: str) -> bool:
         """End a period; False where there is none of that id."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import orjson
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from detector import durable
 from detector.incidents.ask import EARLIEST_S, LATEST_S
 from detector.maintenance.ask import LONGEST_S
 from detector.maintenance.period import Period
@@ -37,6 +38,8 @@ class Register:
     def __init__(self, directory: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._file = directory / FILE if directory else None
+        self.saved = self._file is not None
+        """Whether a restart remembers what was said."""
         self._said: dict[str, Period] = _load(self._file)
         self._read: tuple[Period, ...] = ()
 
@@ -84,11 +87,11 @@ class Register:
         self._said = said
         if self._file is None:
             return
-        fresh = self._file.with_suffix(".new")
         try:
-            fresh.write_bytes(orjson.dumps(list(said.values())))
-            fresh.replace(self._file)
+            durable.write(self._file, orjson.dumps(list(said.values())))
+            self.saved = True
         except OSError as error:
+            self.saved = False
             _LOG.warning("%s cannot be written, a restart forgets what it says: %s", self._file, error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -22,8 +23,8 @@ ASKED = {"instance": "node7", "duration": "2h", "comment": "new firmware"}
 class Site:
     """A server with a desk."""
 
-    def __init__(self, token: str = "") -> None:
-        self.register = Register()
+    def __init__(self, token: str = "", directory: Path | None = None) -> None:
+        self.register = Register(directory)
         desk = Desk(self.register, token, SystemClock())
         self.server = WebServer("127.0.0.1:0", 8)
         self.server.start(Pages(CollectorRegistry(), list, str, str, dict, maintenance=desk))
@@ -41,8 +42,8 @@ def guarded() -> Iterator[Site]:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    made = Site()
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(directory=tmp_path)
     yield made
     made.server.stop()
 
@@ -52,12 +53,20 @@ def test_maintenance_is_set_listed_and_ended(site: Site) -> None:
     assert made.status_code == 201
     assert site.covered()
     (listed,) = requests.get(site.url, timeout=5).json()["maintenance"]
-    assert listed == made.json()
+    assert listed | {"saved": True} == made.json()
     assert (listed["source"], listed["comment"]) == ("api", "new firmware")
     assert requests.delete(site.url, params={"id": listed["id"]}, timeout=5).status_code == 204
     assert not site.covered()
-    assert requests.get(site.url, timeout=5).json() == {"maintenance": []}
+    assert requests.get(site.url, timeout=5).json() == {"maintenance": [], "saved": True}
     assert requests.delete(site.url, params={"id": listed["id"]}, timeout=5).status_code == 404
+
+
+def test_who_sets_what_a_restart_forgets_is_told_so(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "maintenance.part").mkdir()
+    made = requests.post(site.url, json=ASKED, timeout=5)
+    assert (made.status_code, made.json()["saved"]) == (201, False)
+    assert site.covered()
+    assert requests.get(site.url, timeout=5).json()["saved"] is False
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from detector.maintenance import register
 from detector.maintenance.period import Matcher, Period
 from detector.maintenance.register import FILE, FullError, Register
 from detector.source import Host
+from tests.detector.conftest import fill_up
 
 NODE7 = Host("node7:17720", "hostpulse")
 PERIOD = Period("", (Matcher("instance", "node7:17720"),), 100.0, 200.0, "new firmware")
@@ -82,11 +83,27 @@ def test_file_as_it_is_written_is_read(tmp_path: Path, caplog: pytest.LogCapture
 def test_folder_that_cannot_be_written_is_told_and_the_period_counts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "maintenance.new").mkdir()
     kept = Register(tmp_path)
+    tmp_path.joinpath("maintenance.part").mkdir()
     kept.add(PERIOD, 100.0)
     assert kept.covers(NODE7, 150.0)
+    assert not kept.saved
     assert "cannot be written" in caplog.text
+    tmp_path.joinpath("maintenance.part").rmdir()
+    kept.add(PERIOD, 100.0)
+    assert kept.saved
+    assert len(Register(tmp_path).periods(150.0)) == 2
+
+
+def test_full_disk_keeps_the_file_before_and_nothing_beside_it(tiny: Path) -> None:
+    kept = Register(tiny)
+    kept.add(PERIOD, 100.0)
+    before = (tiny / FILE).read_bytes()
+    fill_up(tiny)
+    kept.add(PERIOD, 100.0)
+    assert not kept.saved
+    assert [file.name for file in tiny.iterdir() if file.name != "fill"] == [FILE]
+    assert (tiny / FILE).read_bytes() == before
 
 
 def test_periods_are_bounded_and_those_long_over_make_room(monkeypatch: pytest.MonkeyPatch) -> None:

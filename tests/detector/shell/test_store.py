@@ -6,8 +6,6 @@ import logging
 import math
 import os
 import random
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 from detector.source import Host
 from detector.state import SCHEMA_VERSION, HostState
 from detector.store import Arrays, Header, Store
+from tests.detector.conftest import make_read_only
 
 HOST = Host("10.0.0.1:17720", "hostpulse")
 ARRAYS: Arrays = {"x": np.arange(1000.0), "deep/name": np.arange(12, dtype=np.float32).reshape(3, 4)}
@@ -270,24 +269,12 @@ def test_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         Store(tmp_path, 3)
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("needs the right to mount")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 def test_full_disk_keeps_the_file_before(tiny: Path) -> None:
     store = Store(tiny, 3)
     fill(store, 1000.0)
     before = only_file(tiny).read_bytes()
     with pytest.raises(OSError, match="No space left"):
-        store.save(HOST, "c", HEADER, {"x": np.arange(100_000.0)}, 1001.0)
+        store.save(HOST, "c", HEADER, {"x": np.random.default_rng(0).random(100_000)}, 1001.0)
     assert only_file(tiny).read_bytes() == before
     assert [file.suffix for file in tiny.iterdir()] == [".npz"]
     assert size_of(store) == 1
@@ -296,7 +283,7 @@ def test_full_disk_keeps_the_file_before(tiny: Path) -> None:
 def test_file_system_that_became_read_only_keeps_the_file_before(tiny: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = Store(tiny, 3)
     fill(store)
-    subprocess.run(["mount", "-o", "remount,ro", str(tiny)], check=True)
+    make_read_only(tiny)
     with pytest.raises(OSError, match="Read-only"):
         fill(store, 1001.0)
     with pytest.raises(PermissionError):
