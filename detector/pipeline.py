@@ -181,7 +181,8 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
         state,
         episode=episode,
         lasts=state.lasts and episode.open,
-        untold=judge_by.again,
+        # What was told after the save that this is out of was judged as it is now, and counted.
+        untold=judge_by.again and not end_s > state.told_s,
         episodes=state.episodes + (counts and episode.open and episode.onset_s != known.onset_s),
         pages=state.pages + (counts and episode.page and not known.page),
     )

@@ -74,8 +74,10 @@ class HostState:
     are the last day's episodes, and a model is ``outdated`` once one of them is learned;
     ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past periods; windows that end in
     ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count, but none of what is
-    ``untold``, as the newest window was judged again. ``window_s`` is how long the windows are that it was learned
-    from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for, where windows are adaptive."""
+    ``untold``, as the newest window was judged again and otherwise: no later than ``told_s``, up to which the host had
+    been told of when this was saved, NaN if it is not out of a file. ``window_s`` is how long the windows are that it
+    was learned from, NaN before the first fit, and ``wanted_s`` what the newest fits asked for, where windows are
+    adaptive."""
 
     instance: str
     features: tuple[Feature, ...] = ()
@@ -96,6 +98,7 @@ class HostState:
     before: Floats | None = None
     lasts: bool = False
     untold: bool = False
+    told_s: float = NEVER
     episode: Episode = field(default_factory=Episode)
     peers: PeerState = field(default_factory=PeerState)
     paper: PaperModel | None = None  # made anew at each fit, and not saved

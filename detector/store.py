@@ -58,10 +58,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Saved(Generic[T]):
-    """What was saved, and the end of the newest window in it."""
+    """What was saved, the end of the newest window in it, and up to which window's end the host had been told of."""
 
     state: T
     end_s: float
+    told_s: float
 
 
 class Store:
@@ -171,7 +172,7 @@ def _newest(
             if config not in (None, about["config"]):
                 _LOG.info("%s was learned under other settings and is not used", file)
                 continue
-            return Saved(restore(about["state"], arrays), float(about["end_s"]))
+            return Saved(restore(about["state"], arrays), float(about["end_s"]), float(about["told_s"]))
         except OSError as error:
             _LOG.warning("%s cannot be read: %s", file, error)
         except OtherVersionError as error:

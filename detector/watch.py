@@ -189,7 +189,7 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
     saved = store.load(host, config_hash(judge), HostState.from_arrays) if store else None
     if saved is not None:
         _LOG.info("%s goes on with its saved model", host.instance)
-        watch.state = saved.state
+        watch.state = replace(saved.state, told_s=saved.told_s)
         watch.next_number = round(saved.end_s / judge.stride_s) + 1
     watch.judge = judge_for(settings, interval_s, watch.state.window_s)
 

@@ -161,6 +161,19 @@ def test_episode_of_a_past_that_is_judged_again_is_counted_once_it_is_told(learn
     assert {(verdict.active, verdict.episodes, verdict.pages) for verdict in told.verdicts} == {(True, 1, 1)}
 
 
+def test_episode_that_was_told_is_not_counted_again_where_its_time_is_judged_again_as_it_was(learned: Watched) -> None:
+    fault, told_s = fault_of("memory", FAULT_S, 400.0), 290.0
+    for saved_s in (FAULT_S, 280.0):  # before it opened, and while it was open
+        saved = watch(synthetic_frame(saved_s, fault), state=learned.state, after_s=LEARNED_S, fits=False).state
+        counted, episode = saved.episode.open, replace(saved.episode, page=saved.episode.open)
+        loaded = replace(saved, episode=episode, pages=int(counted), told_s=START_S + saved_s)
+        past = watch(synthetic_frame(told_s, fault), replace(JUDGE, again=True), loaded, saved_s, fits=False)
+        told = watch(synthetic_frame(told_s + 5.0, fault), state=past.state, after_s=told_s, fits=False)
+        assert {(verdict.active, verdict.episodes, verdict.pages) for verdict in told.verdicts} == {
+            (True, counted, counted)
+        }
+
+
 def test_episode_that_was_over_when_a_past_was_judged_again_is_not_counted(learned: Watched) -> None:
     frame = synthetic_frame(310.0, fault_of("memory", FAULT_S, 280.0))
     past = watch(frame, replace(JUDGE, again=True), learned.state, LEARNED_S, fits=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -87,6 +88,26 @@ def test_episode_is_told_and_counted_once_over_a_restart(bench: Bench, restart_s
     assert after[0].active == (restart_s < END_S)
     assert {verdict.episodes for verdict in after} == {1}
     assert after[-1].end_s - START_S > LATER_S - 2.0
+
+
+@pytest.mark.parametrize("interval", ["5s", "1h"])  # the save before was of the open episode, or of the time before it
+def test_episode_is_counted_once_though_the_newest_save_is_damaged(bench: Bench, tmp_path: Path, interval: str) -> None:
+    bench.sections = SECTIONS | {"state": {"interval": interval}}
+    bench.new_loop()
+    go(bench, 280.0)
+    (watch,) = bench.loop._watches.values()
+    told = len(bench.notebook.judged)
+    assert bench.notebook.judged[-1].verdict.active
+    wait_until(lambda: watch.saving is None or watch.saving.done(), 60, "what was begun to be saved is")
+    newest = max(tmp_path.glob("*.npz"))
+    os.truncate(newest, 1000)
+    bench.new_loop()
+    go(bench, LATER_S)
+    after = [one.verdict for one in bench.notebook.judged[told:]]
+    assert newest.with_suffix(".bad").exists()
+    assert any(verdict.active for verdict in after), "it goes on"
+    assert len(onsets_s(bench.notebook.judged)) == 1
+    assert len({verdict.episodes for verdict in after}) == 1, "a counter that was set back and does not rise"
 
 
 @pytest.mark.parametrize("restarts", [False, True])
