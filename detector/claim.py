@@ -9,10 +9,11 @@ import errno
 import fcntl
 import os
 import socket
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 FILE = "lock"
+FULL = (errno.ENOSPC, errno.EDQUOT)
 _LONGEST = 200
 
 
@@ -20,7 +21,7 @@ class Claims:
     """All folders that this program uses; one that it no longer saves to may still hold its incidents."""
 
     def __init__(self) -> None:
-        self._streams: dict[Path, BinaryIO] = {}
+        self._streams: dict[Path, FileIO] = {}
 
     def take(self, directory: Path) -> None:
         """Claim a folder, which is made where it is missing, until ``release``.
@@ -38,21 +39,21 @@ class Claims:
         self._streams = {}
 
 
-def _locked(directory: Path) -> BinaryIO:
+def _locked(directory: Path) -> FileIO:
     directory.mkdir(parents=True, exist_ok=True)
-    stream = (directory / FILE).open("a+b")  # not truncated: it says who has the folder
+    # Not truncated, as it says who has the folder; not buffered, as closing would try again to write.
+    stream = (directory / FILE).open("a+b", buffering=0)
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         stream.truncate(0)
         stream.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        stream.flush()
     except BlockingIOError:
         stream.seek(0)
         who = stream.read(_LONGEST).decode(errors="replace").strip() or "another process"
         stream.close()
         raise BlockingIOError(errno.EAGAIN, f"another detector uses it: {who}", str(directory)) from None
     except OSError as error:
-        stream.close()
-        if error.errno != errno.ENOSPC:
+        if error.errno not in FULL:  # there may be no room to say who has the folder, and it is had all the same
+            stream.close()
             raise
     return stream

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from catalog import outputs
 from detector import logs, schedule, sink
 from detector import source as sources
-from detector.claim import Claims
+from detector.claim import FULL, Claims
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
 from detector.detectors.registry import registered
@@ -86,17 +86,17 @@ def build_store(settings: Settings, environment: Mapping[str, str], claims: Clai
 
 
 def build_incidents(settings: Settings, directory: Path | None) -> IncidentStore:
-    """The store of incidents in a folder that is claimed, or in memory.
+    """The store of incidents in a folder that is claimed, or in memory, where the disk is full, say.
 
     Raises:
-        StartError: the folder was asked for and cannot be used.
+        StartError: the folder was asked for and cannot be used, whatever room there is.
     """
     bounds = settings.incidents.retention_s, settings.incidents.most
     try:
         return IncidentStore(directory, *bounds)
     except OSError as error:
         assert directory is not None, "memory can be used"
-        if settings.state.directory != AUTOMATIC:
+        if settings.state.directory != AUTOMATIC and error.errno not in FULL:
             raise _unusable(directory, error) from None
         _LOG.warning("incidents are kept in memory: %s cannot be used: %s", directory, error.strerror or error)
         return IncidentStore(None, *bounds)

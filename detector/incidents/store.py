@@ -6,6 +6,7 @@ https://www.sqlite.org/wal.html. One row each; what cannot be searched for is JS
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import sqlite3
 import threading
@@ -26,6 +27,7 @@ MOST = 2000
 MOST_ANSWERED = 1000
 _VERSION = 1
 _PATIENCE_S = 5.0
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS incidents (
   id TEXT PRIMARY KEY, instance TEXT NOT NULL, job TEXT NOT NULL, onset REAL NOT NULL, ended REAL,
@@ -45,12 +47,17 @@ class IncidentStore:
     """
 
     def __init__(
-        self, directory: Path | None = None, retention_s: float = RETENTION_S, most: int = MOST, *, mend: bool = True
+        self,
+        directory: Path | None = None,
+        retention_s: float = RETENTION_S,
+        most: int = MOST,
+        *,
+        read_only: bool = False,
     ) -> None:
-        """Raises OSError where the folder cannot be used.
+        """Raises OSError where the folder cannot be used, with ENOSPC where it is full.
 
-        A file that is damaged is set aside as ``*.bad``; without ``mend`` it stays, as another program may use it, and
-        that is an OSError too.
+        What is damaged is set aside as ``*.bad``. With ``read_only`` nothing is changed, as another program may use the
+        folder: a file that is damaged is an OSError then too.
         """
         self._retention_s, self._most = retention_s, most
         self._writing, self._reading = threading.Lock(), threading.Lock()
@@ -58,19 +65,14 @@ class IncidentStore:
             self._writer = self._reader = _connect(":memory:")
             self._reading = self._writing
             return
-        directory.mkdir(parents=True, exist_ok=True)
         file = directory / FILE
-        try:
-            self._writer = _connect(str(file))
-        except sqlite3.OperationalError as error:  # no place, no permission
-            raise OSError(13, str(error), str(file)) from None
-        except sqlite3.DatabaseError as error:
-            if not mend:
-                raise OSError(5, str(error), str(file)) from None
-            _LOG.warning("%s is not used: %s; it is set aside", file, error)
-            _set_aside(file)
-            self._writer = _connect(str(file))
-        self._reader = _connect(str(file))
+        with _opening(file):
+            if read_only:
+                self._writer = self._reader = _looked_at(file)
+                self._reading = self._writing
+                return
+            directory.mkdir(parents=True, exist_ok=True)
+            self._writer, self._reader = _mended(file), _connect(str(file))
 
     def put(self, incident: Incident) -> None:
         """Write one incident in place of what is known of it; one that an earlier run began goes on.
@@ -130,23 +132,60 @@ class IncidentStore:
         )
 
 
-def _connect(place: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(place, timeout=_PATIENCE_S, check_same_thread=False)
+@contextlib.contextmanager
+def _opening(file: Path) -> Iterator[None]:
+    """What SQLite refuses becomes an OSError."""
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        yield
+    except sqlite3.OperationalError as error:  # no room, no permission
+        code = errno.ENOSPC if error.sqlite_errorcode in _NO_ROOM else errno.EACCES
+        raise OSError(code, str(error), str(file)) from None
+    except sqlite3.DatabaseError as error:
+        raise OSError(errno.EIO, str(error), str(file)) from None
+
+
+def _connect(place: str, *, read_only: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(place, timeout=_PATIENCE_S, check_same_thread=False, uri=read_only)
+    try:
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version not in (0, _VERSION):
             raise sqlite3.DatabaseError(f"it has version {version}, not {_VERSION}")
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise sqlite3.DatabaseError(found)
-        connection.executescript(_SCHEMA)
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        if not version and read_only:
+            raise sqlite3.DatabaseError("nothing was written to it yet")
+        if not version:  # what is there already needs no room
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _looked_at(file: Path) -> sqlite3.Connection:
+    """A connection that writes nothing, not even beside the file.
+
+    https://www.sqlite.org/wal.html#read_only_databases: without a log nobody has the file open, and it stays as it is.
+    """
+    uri = f"{file.absolute().as_uri()}?mode=ro"
+    logged = file.with_name(f"{file.name}-wal").exists()
+    return _connect(uri if logged else f"{uri}&immutable=1", read_only=True)
+
+
+def _mended(file: Path) -> sqlite3.Connection:
+    try:
+        return _connect(str(file))
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        _LOG.warning("%s is not used: %s; it is set aside", file, error)
+        _set_aside(file)
+        return _connect(str(file))
 
 
 def _set_aside(file: Path) -> None:

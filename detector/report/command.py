@@ -57,7 +57,7 @@ def _remembered(directory: Path | None, fields: Mapping[str, str]) -> Report:
             f"no incidents are remembered in {directory or 'state.directory'}: --state.directory names another folder, "
             "--beside compares samples"
         )
-    store = IncidentStore(directory, mend=False)
+    store = IncidentStore(directory, read_only=True)
     try:
         found = answer(store, fields)
     except NotFoundError as error:

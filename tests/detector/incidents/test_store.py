@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ from detector.config import load
 from detector.incidents.store import DAY_S, FILE, IncidentStore
 from detector.service import StartError, build_incidents
 from detector.source import Host
+from tests.detector.conftest import fill_up, make_read_only
 from tests.detector.incidents.cases import HOST, made
 from tests.detector.synthetic import START_S
 from tests.tree import ROOT
@@ -176,9 +178,85 @@ def test_file_that_is_damaged_further_in_is_set_aside_by_who_writes_and_left_by_
     damaged = whole[:8192] + bytes(place * 7 % 256 for place in range(8192, len(whole)))
     (tmp_path / FILE).write_bytes(damaged)
     with pytest.raises(OSError, match=FILE):
-        IncidentStore(tmp_path, mend=False)
+        IncidentStore(tmp_path, read_only=True)
     assert (tmp_path / FILE).read_bytes() == damaged
     again = IncidentStore(tmp_path)
     assert again.select() == []
     again.close()
     assert (tmp_path / f"{FILE}.bad").read_bytes() == damaged
+
+
+@pytest.fixture
+def crashed(tmp_path: Path) -> Path:
+    """The folder of a program that ended with two incidents in the log only."""
+    store = IncidentStore(tmp_path / "running")
+    store.put(made(1))
+    store.put(made(2))
+    shutil.copytree(tmp_path / "running", tmp_path / "crashed")
+    store.close()
+    return tmp_path / "crashed"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What is in a folder; ``-shm`` only says who reads how far."""
+    return {file.name: b"" if file.name.endswith("-shm") else file.read_bytes() for file in folder.iterdir()}
+
+
+def test_new_incidents_are_kept_in_memory_where_the_disk_is_full(tiny: Path, caplog: pytest.LogCaptureFixture) -> None:
+    fill_up(tiny)
+    store = build_incidents(load(None, {"state.directory": str(tiny)}, {}), tiny)
+    store.put(made(1))
+    assert store.select() == [made(1)]
+    (line,) = caplog.messages
+    assert line == f"incidents are kept in memory: {tiny} cannot be used: database or disk is full"
+
+
+def test_incidents_of_a_program_that_crashed_are_known_though_the_disk_is_full(crashed: Path, tiny: Path) -> None:
+    shutil.copytree(crashed, tiny, dirs_exist_ok=True)
+    fill_up(tiny)
+    store = build_incidents(load(None, {"state.directory": str(tiny)}, {}), tiny)
+    assert store.select() == [made(1), made(2)]
+    store.close()
+
+
+def test_damaged_file_on_a_full_disk_is_no_reason_not_to_start(tiny: Path) -> None:
+    (tiny / FILE).write_bytes(b"not a database" * 30)
+    fill_up(tiny)
+    store = build_incidents(load(None, {"state.directory": str(tiny)}, {}), tiny)
+    store.put(made(1))
+    assert store.select() == [made(1)]
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_who_only_reads_changes_nothing(tmp_path: Path, running: bool, caplog: pytest.LogCaptureFixture) -> None:
+    writer = IncidentStore(tmp_path)
+    writer.put(made(1))
+    if not running:
+        writer.close()
+    before = contents(tmp_path)
+    reader = IncidentStore(tmp_path, read_only=True)
+    assert reader.select() == [made(1)]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.put(made(2))
+    reader.close()
+    assert contents(tmp_path) == before
+    assert caplog.messages == []
+    writer.close()
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_incidents_are_read_where_nothing_may_be_written(crashed: Path, tiny: Path, crashes: bool) -> None:
+    shutil.copytree(crashed, tiny, dirs_exist_ok=True)
+    if not crashes:
+        IncidentStore(tiny).close()
+    make_read_only(tiny)
+    store = IncidentStore(tiny, read_only=True)
+    assert store.select() == [made(1), made(2)]
+    store.close()
+
+
+def test_file_to_which_nothing_was_written_is_an_error_to_who_only_reads(tmp_path: Path) -> None:
+    (tmp_path / FILE).touch()
+    with pytest.raises(OSError, match="nothing was written to it yet"):
+        IncidentStore(tmp_path, read_only=True)
+    assert contents(tmp_path) == {FILE: b""}

@@ -15,6 +15,7 @@ import pytest
 from detector.claim import FILE, Claims
 from detector.service import StartError, build_source, build_store
 from detector.watch import config_hash, judge_for
+from tests.detector.conftest import fill_up
 from tests.detector.shell.stepped import SteppedClock, settings
 
 
@@ -142,3 +143,14 @@ def test_folder_belongs_to_one_detector_until_it_ends(
     first.release()
     assert build_store(named, {}, second) is not None
     assert (tmp_path / "hostpulse" / FILE).exists()
+
+
+def test_folder_belongs_to_one_detector_though_there_is_no_room_to_say_whose(tiny: Path, claims: Claims) -> None:
+    fill_up(tiny)
+    named = settings(state={"directory": str(tiny)})
+    first, second = Claims(), claims
+    assert build_store(named, {}, first) is not None
+    with pytest.raises(StartError, match="another detector uses it: another process"):
+        build_store(named, {}, second)
+    first.release()
+    assert build_store(named, {}, second) is not None
