@@ -260,3 +260,24 @@ def test_file_to_which_nothing_was_written_is_an_error_to_who_only_reads(tmp_pat
     with pytest.raises(OSError, match="nothing was written to it yet"):
         IncidentStore(tmp_path, read_only=True)
     assert contents(tmp_path) == {FILE: b""}
+
+
+@pytest.mark.parametrize("garbage", [b"x" * 9000, b"x", b"\x37\x7f\x06\x82" + bytes(9000)])
+def test_damaged_log_is_told_and_set_aside_by_who_writes(
+    crashed: Path, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    IncidentStore(crashed).close()  # what is in the log goes into the file
+    log = crashed / f"{FILE}-wal"
+    log.write_bytes(garbage)
+    reader = IncidentStore(crashed, read_only=True)
+    assert reader.select() == [made(1), made(2)]
+    reader.close()
+    assert contents(crashed).keys() == {FILE, log.name}
+    assert log.read_bytes() == garbage
+    writer = IncidentStore(crashed)
+    assert writer.select() == [made(1), made(2)]
+    writer.close()
+    assert log.with_name(f"{log.name}.bad").read_bytes() == garbage
+    left_out, lost = caplog.messages
+    assert left_out == f"{log} is damaged: what is only in there is not told"
+    assert lost == f"{log} is damaged and set aside as .bad: incidents that were only in there are lost"
