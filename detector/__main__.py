@@ -24,7 +24,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from catalog import printed
 from catalog.printed import PrintError, tell
 from detector import described, logs, validated
-from detector.backtest import Stretch, backtest, parse_time, recorded, stored
+from detector.backtest import asked_stretch, backtest, recorded, stored
 from detector.clock import SystemClock
 from detector.config import ConfigError, load
 from detector.diagnosis.explain import UnknownSignatureError, explain
@@ -154,19 +154,16 @@ def _replay(options: Options, settings: Settings, clock: SystemClock) -> int:
 
 def _backtest(options: Options, settings: Settings, clock: SystemClock) -> int:
     try:
-        from_s, to_s = (parse_time(text, clock.wall_s()) for text in (options.from_time, options.to_time))
-    except ValueError as error:
-        return _complain(f"--from, --to: {error}", USAGE)
-    if not from_s < to_s:
-        return _complain("--from must be before --to", USAGE)
-    stretch = Stretch(from_s, to_s, options.instance)
-    if options.recording != Path():
-        pasts = recorded(options.recording, stretch)
-    else:
-        pasts = stored(build_source(settings, clock), settings, stretch)
-    with _bar(clock) as progress, closing(backtest(pasts, settings, stretch, options.out, progress)) as judged:
-        for found in judged:
-            _print_findings(found, options)
+        stretch = asked_stretch(options.from_time, options.to_time, options.instance, clock.wall_s())
+        if options.recording != Path():
+            pasts = recorded(options.recording, stretch)
+        else:
+            pasts = stored(build_source(settings, clock), settings, stretch)
+        with _bar(clock) as progress, closing(backtest(pasts, settings, stretch, options.out, progress)) as judged:
+            for found in judged:
+                _print_findings(found, options)
+    except AskError as error:
+        return _complain(f"backtest: {error}", USAGE)
     return GOOD
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from catalog.duration import parse_duration
 from detector import schedule
-from detector.incidents.ask import EARLIEST_S, LATEST_S
+from detector.incidents.ask import EARLIEST_S, LATEST_S, AskError
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_of_past, judge_past, past_of
 from detector.scores import ScoreFile, score_file
@@ -51,6 +51,24 @@ def parse_time(text: str, now_s: float) -> float:
     return seconds
 
 
+def asked_time(text: str, flag: str, now_s: float) -> float:
+    """As ``parse_time``. Raises AskError that names the flag."""
+    try:
+        return parse_time(text, now_s)
+    except ValueError as error:
+        raise AskError(f"{flag}: {error}") from None
+
+
+def asked_stretch(
+    start: str, end: str, instance: str, now_s: float, flags: tuple[str, str] = ("--from", "--to")
+) -> Stretch:
+    """The stretch of a host between the times that two flags give. Raises AskError."""
+    from_s, to_s = (asked_time(text, flag, now_s) for text, flag in zip((start, end), flags, strict=True))
+    if not from_s < to_s:
+        raise AskError(f"{flags[0]} must be before {flags[1]}")
+    return Stretch(from_s, to_s, instance)
+
+
 def _seconds(text: str, now_s: float) -> float:
     """NaN of what is no time."""
     try:
@@ -76,7 +94,8 @@ def backtest(
     ``out`` are files for the scores; ``progress`` is told of whom how much is done, and says whether to stop.
 
     Raises:
-        ReplayError: nothing can be said of any host. ScoreError: a file cannot be written.
+        ReplayError: nothing can be said of any host. ScoreError: a file cannot be written. AskError: by its name it is
+        of no kind that there is.
         SourceError, RecordingError: it cannot be read.
     """
     files: list[ScoreFile] = []
@@ -110,7 +129,7 @@ def recorded(path: Path, stretch: Stretch) -> Iterator[Past]:
     for recording in open_recordings(path):
         if stretch.instance in ("", recording.name):
             past = past_of(recording)
-            end_s = min(past.span_s[1], stretch.to_s)
+            end_s = max(past.span_s[0], min(past.span_s[1], stretch.to_s))
             yield Past(past.host, past.interval_s, (past.span_s[0], end_s), past.frame)
 
 

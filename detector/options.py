@@ -137,7 +137,7 @@ def add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--from",
             dest="recording",
-            type=Path,
+            type=_path,
             required=True,
             metavar="PATH",
             help=f"What to read: {recording.allowed()}.",
@@ -164,27 +164,41 @@ def add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
         )
 
 
+def _said(text: str) -> str:
+    """What a flag that may be left out says: a variable of the shell that is not set is an error."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
+def _path(text: str) -> Path:
+    return Path(_said(text))
+
+
+_OPTIONAL: dict[str, Any] = {"type": _said, "default": argparse.SUPPRESS}
+
+
 def _add_report_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--incident", default="", metavar="ID", help="The incident with this id.")
+    parser.add_argument("--incident", **_OPTIONAL, metavar="ID", help="The incident with this id.")
     parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
     parser.add_argument(
         "--at",
         dest="at_time",
-        default="",
+        **_OPTIONAL,
         metavar="TIME",
         help=f"The incident at that time or of the hour before: {_TIMES}.",
     )
-    parser.add_argument("--from", dest="from_time", default="", metavar="TIME", help="Since when: as --at.")
-    parser.add_argument("--to", dest="to_time", default="", metavar="TIME", help="Until when: as --at.")
+    parser.add_argument("--from", dest="from_time", **_OPTIONAL, metavar="TIME", help="Since when: as --at.")
+    parser.add_argument("--to", dest="to_time", **_OPTIONAL, metavar="TIME", help="Until when: as --at.")
     parser.add_argument(
         "--beside",
-        default="",
+        **_OPTIONAL,
         metavar="WHAT",
         help="Compare the samples from --from to --to with those of another time, FROM/TO, or of another host, NAME.",
     )
     parser.add_argument(
         "--recording",
-        type=Path,
+        type=_path,
         default=Path(),
         metavar="PATH",
         help=f"Compare samples out of this instead of the source, with the time before unless --beside says otherwise: "
@@ -199,14 +213,14 @@ def _add_backtest_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
     parser.add_argument(
         "--recording",
-        type=Path,
+        type=_path,
         default=Path(),
         metavar="PATH",
         help=f"Read this instead of the source: {recording.allowed()}.",
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=_path,
         action="append",
         default=[],
         metavar="FILE",

@@ -22,6 +22,7 @@ from catalog.outputs import Output
 from catalog.series import Series
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.detectors.registry import registered
+from detector.incidents.ask import AskError
 from detector.sink import Judged
 from detector.sinks.metrics import values
 
@@ -180,10 +181,10 @@ def _row(judged: Judged) -> Mapping[str, Any]:
 
 
 def score_file(path: Path) -> ScoreFile:
-    """A file of the kind that its name says. Raises ScoreError."""
+    """A file of the kind that its name says. Raises AskError where it says none, ScoreError where it cannot be had."""
     kinds: list[type[ScoreFile]] = [OpenMetrics, Csv, Parquet]
     for kind in kinds:
         if path.suffix in kind.suffixes:
             return kind(path)
     allowed = ", ".join(suffix for kind in kinds for suffix in kind.suffixes)
-    raise ScoreError(f"--out: {path}: its name must end in one of {allowed}")
+    raise AskError(f"--out: {path}: its name must end in one of {allowed}")

@@ -51,6 +51,8 @@ def answer(store: IncidentStore, fields: Mapping[str, str]) -> Report:
         return report_of(incident, signatures())
     span = asked_span(fields)
     if fields.get("at"):
+        if fields.get("from") or fields.get("to"):
+            raise AskError("at: is one moment, and cannot be asked for together with from or to")
         at_s = parse_time(fields["at"], "at")
         nearest = _nearest(store, span.instance, at_s)
         if nearest is not None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from detector.backtest import Stretch, parse_time, recorded, stored
+from detector.backtest import Stretch, asked_stretch, asked_time, recorded, stored
 from detector.clock import Clock
 from detector.diagnosis.library import signatures
 from detector.incidents.ask import AskError
@@ -70,22 +70,15 @@ def _remembered(directory: Path | None, fields: Mapping[str, str]) -> Report:
 
 def _fields(options: Options, clock: Clock) -> dict[str, str]:
     times = {"at": options.at_time, "from": options.from_time, "to": options.to_time}
-    seconds = {name: repr(_time(text, name, clock)) for name, text in times.items() if text}
+    seconds = {name: repr(asked_time(text, f"--{name}", clock.wall_s())) for name, text in times.items() if text}
     return {"incident": options.incident, "instance": options.instance, **seconds}
-
-
-def _time(text: str, name: str, clock: Clock) -> float:
-    try:
-        return parse_time(text, clock.wall_s())
-    except ValueError as error:
-        raise AskError(f"--{name}: {error}") from None
 
 
 def _compared(options: Options, settings: Settings, clock: Clock, progress: Progress) -> Report:
     """The stretch that is asked for beside the one named, else beside the time of the same length before it."""
     if not options.from_time or not options.to_time:
         raise AskError("--from and --to must say which stretch of time is compared")
-    this = _stretch(options.from_time, options.to_time, options.instance, clock)
+    this = asked_stretch(options.from_time, options.to_time, options.instance, clock.wall_s())
     beside = _beside(options.beside, this, clock)
     if beside.instance == this.instance and beside.to_s > this.from_s and this.to_s > beside.from_s:
         raise AskError("--beside: the two stretches of time must not overlap")
@@ -102,15 +95,8 @@ def _beside(text: str, this: Stretch, clock: Clock) -> Stretch:
         return Stretch(this.from_s - (this.to_s - this.from_s), this.from_s, this.instance)
     if "/" in text:
         start, _, end = text.partition("/")
-        return _stretch(start, end, this.instance, clock)
+        return asked_stretch(start, end, this.instance, clock.wall_s(), ("--beside: FROM", "--beside: TO"))
     return Stretch(this.from_s, this.to_s, text)
-
-
-def _stretch(start: str, end: str, instance: str, clock: Clock) -> Stretch:
-    from_s, to_s = _time(start, "from", clock), _time(end, "to", clock)
-    if not from_s < to_s:
-        raise AskError("--from must be before --to")
-    return Stretch(from_s, to_s, instance)
 
 
 def _levels(stretch: Stretch, options: Options, settings: Settings, clock: Clock, progress: Progress) -> Levels:

@@ -180,7 +180,11 @@ def test_period_without_incidents_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "told"),
-    [({"at": "soon"}, "at: must be seconds"), ({"from": "5", "to": "1"}, "to: must not be before from")],
+    [
+        ({"at": "soon"}, "at: must be seconds"),
+        ({"from": "5", "to": "1"}, "to: must not be before from"),
+        ({"at": "5", "from": "1"}, "at: is one moment"),
+    ],
 )
 def test_wrong_question_names_the_field(fields: dict[str, str], told: str) -> None:
     with pytest.raises(AskError, match=told):

@@ -110,6 +110,8 @@ def test_comparison_is_written_in_every_format(dump: Path, form: str) -> None:
         ({**FAULT, "instance": SICK, "from_time": "soon"}, AskError, "--from: 'soon' is no time from 1970 to 9997"),
         ({**FAULT, "instance": SICK, "to_time": at(1)}, AskError, "--from must be before --to"),
         ({**FAULT, "instance": SICK, "beside": f"{at(1)}/{at(140)}"}, AskError, "must not overlap"),
+        ({**FAULT, "instance": SICK, "beside": "/"}, AskError, "--beside: FROM: '' is no time from 1970 to 9997"),
+        ({**FAULT, "instance": SICK, "beside": "2/1"}, AskError, "--beside: FROM must be before --beside: TO"),
         ({**FAULT, "instance": SICK, "beside": f"{at(-90)}/{at(-50)}"}, ReplayError, "there are no samples between"),
         ({**FAULT, "instance": SICK, "form": "pdf"}, AskError, "format: must be one of html, md, json"),
     ],
@@ -153,6 +155,9 @@ def test_command_prints_the_report_and_says_what_is_wrong(state: Path) -> None:
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "report: --at: 'soon' is no time from 1970 to 9997" in wrong.stderr
     assert run("--incident=nobody").returncode == 1
+    empty = run("--incident=")
+    assert (empty.returncode, empty.stdout) == (2, "")
+    assert "argument --incident: must not be empty" in empty.stderr
 
 
 def test_options_of_the_report_have_defaults() -> None:

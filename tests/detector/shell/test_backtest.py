@@ -22,6 +22,7 @@ import requests
 from catalog import outputs
 from detector.backtest import Stretch, backtest, parse_time, recorded, stored
 from detector.clock import SystemClock
+from detector.incidents.ask import AskError
 from detector.replay import ReplayError
 from detector.scores import ScoreError, score_file
 from detector.service import build_source
@@ -167,9 +168,12 @@ def test_host_of_which_too_little_is_there_is_passed_over(dump: Path) -> None:
     ("flags", "status", "said"),
     [
         ((), 2, "the following arguments are required: --from"),
-        (("--from=yesterday",), 2, "--from, --to: 'yesterday' is no time from 1970 to 9997: it may be 2027-01-15T08"),
+        (("--from=yesterday",), 2, "backtest: --from: 'yesterday' is no time from 1970 to 9997: it may be 2027-01-15"),
+        (("--from=1", "--to=nan"), 2, "backtest: --to: 'nan' is no time"),
         (("--from=now", "--to=now-1h"), 2, "--from must be before --to"),
-        (("--from=now-1h", "--recording={dump}", "--out=scores.xls"), 1, "must end in one of .om, .openmetrics, .csv"),
+        (("--from=now-1h", "--recording={dump}", "--out=scores.xls"), 2, "must end in one of .om, .openmetrics, .csv"),
+        (("--from=1", "--to=2", "--recording={dump}"), 1, "nothing can be judged: it holds 0 s"),
+        (("--from=now-1h", "--recording="), 2, "argument --recording: must not be empty"),
         (("--from=now-1h", "--recording=/nowhere"), 1, "/nowhere: No such file or directory"),
         (("--from=now-1h", "--source.prometheus.url=http://127.0.0.1:1"), 1, "127.0.0.1:1"),
     ],
@@ -224,5 +228,5 @@ def test_time_may_be_written_in_several_ways() -> None:
 
 
 def test_file_of_scores_is_told_by_its_name(tmp_path: Path) -> None:
-    with pytest.raises(ScoreError, match=r"--out: .*scores\.txt: its name must end in one of"):
+    with pytest.raises(AskError, match=r"--out: .*scores\.txt: its name must end in one of"):
         score_file(tmp_path / "scores.txt")
