@@ -219,6 +219,20 @@ def test_client_that_does_not_take_its_answer_is_cut_off() -> None:
         assert answer
 
 
+def test_answers_that_nobody_takes_are_few_and_small_ones_still_given() -> None:
+    asked = "GET {} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    with _serving() as address, socket.create_connection(address, _LIMIT_S) as greedy:
+        greedy.sendall(asked.format("/huge").encode())
+        assert greedy.recv(12) == b"HTTP/1.1 200"
+        refused = _raw(address, asked.format("/huge").encode())
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nRetry-After: 1\r\n" in refused
+        assert b"hello" in _raw(address, asked.format("/").encode())
+        greedy.close()
+        answered = wait_until(lambda: len(_raw(address, asked.format("/huge").encode())) > 1000, _LIMIT_S, "room again")
+        assert answered
+
+
 def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
     with _serving(max_connections=2) as address, contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_connection(address, _LIMIT_S)) for _ in range(2)]
