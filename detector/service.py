@@ -127,8 +127,8 @@ class Service:
         self._telemetry = Telemetry()
         self._claims = Claims()
         store = build_store(settings, environment, self._claims)
-        directory = state_directory(settings, environment) if store else None
-        self._incidents = build_incidents(settings, directory)
+        self._directory = state_directory(settings, environment) if store else None
+        self._incidents = build_incidents(settings, self._directory)
         try:
             self.server = WebServer(settings.web.listen_address, settings.web.max_connections)
         except OSError as error:
@@ -136,7 +136,7 @@ class Service:
             raise StartError(f"web.listen_address: cannot listen on {settings.web.listen_address}: {reason}") from None
         source = build_source(settings, clock)
         self._sinks = self._build_sinks(source)
-        self._maintenance = Register(directory)
+        self._maintenance = Register(self._directory)
         self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock, maintenance=self._maintenance)
         if settings.maintenance.alertmanager:
             Silences(settings.maintenance, self._maintenance, self._telemetry, clock).start()
@@ -211,15 +211,16 @@ class Service:
         """Take over the file's settings; where they are bad, those before stay in force."""
         options = self._options
         try:
-            settings = load(options.file, options.flags, self._environment)
-            store = build_store(settings, self._environment, self._claims)
+            wanted = load(options.file, options.flags, self._environment)
+            settings, later = _taken_over(wanted, self._settings)
+            store = build_store(settings, self._environment, self._claims) if self._directory else None
         except (ConfigError, StartError) as error:
             _LOG.error("the configuration stays as it was: %s", error)
             self._note_reload(good=False)
             return
         logs.set_up(settings.log.level, settings.log.format)
-        if _at_start_only(settings) != _at_start_only(self._settings):
-            _LOG.warning("changes of web, maintenance, view and remote_write count from the next start on")
+        if later:
+            _LOG.warning("changes of %s count from the next start on", ", ".join(later))
         self._settings = settings
         self.loop.reconfigure(settings, build_source(settings, self._clock), store)
         self._note_reload(good=True)
@@ -234,7 +235,13 @@ class Service:
                 self._telemetry.set(outputs.BUDGET, budget, severity)
 
 
-def _at_start_only(settings: Settings) -> tuple[object, ...]:
-    """Settings that a running program does not take over."""
-    of_sinks = [getattr(settings, name) for name, kind in sink.discover().items() if kind.setting is not None]
-    return settings.web, settings.maintenance, settings.incidents, settings.state.directory, *of_sinks
+def _taken_over(wanted: Settings, before: Settings) -> tuple[Settings, list[str]]:
+    """What a running program takes over of the settings that are wanted, and the names of those that it does not."""
+    of_sinks = (name for name, kind in sink.discover().items() if kind.setting is not None)
+    names = ("web", "maintenance", "incidents", *of_sinks)
+    kept = {name: getattr(before, name) for name in names if getattr(wanted, name) != getattr(before, name)}
+    later, state = list(kept), before.state.directory
+    if wanted.state.directory != state:
+        later.append("state.directory")
+        kept["state"] = wanted.state.model_copy(update={"directory": state})
+    return wanted.model_copy(update=kept), later

@@ -211,6 +211,23 @@ def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Serv
         assert detector.process.poll() is None
 
 
+def test_changes_that_count_from_the_next_start_on_are_named_and_not_half_made(
+    exporter: Server, tmp_path: Path
+) -> None:
+    file, one, two = tmp_path / "detector.yml", tmp_path / "one", tmp_path / "two"
+    source = f"source: {{exporter: {{targets: [{exporter.url}]}}}}\n"
+    before = f"{source}state: {{directory: {one}}}\n"
+    file.write_text(before)
+    with start_detector(tmp_path, f"--config.file={file}") as detector:
+        file.write_text(f"{source}state: {{directory: {two}}}\nincidents: {{most: 7}}\n")
+        wait_until(lambda: "was read again" in detector.logged(), 60, "the other folder is read")
+        assert "changes of incidents, state.directory count from the next start on" in detector.logged()
+        file.write_text(before)
+        wait_until(lambda: detector.logged().count("was read again") == 2, 60, "the folder of before is read")
+        assert detector.logged().count("from the next start on") == 1, "nothing waits for it any more"
+    assert (one.exists(), two.exists()) == (True, False)
+
+
 def test_live_view_is_drawn_on_a_terminal(exporter: Server) -> None:
     text = _drawn(exporter, "exceed their own bound")
     for words in (exporter.address, "/metrics", "learning", "score", "of a core"):
