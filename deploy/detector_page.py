@@ -115,9 +115,9 @@ other families stay empty.
 Durations are written `500ms`, `3s`, `10m`, `1h30m`; a bare number means seconds. Lists are separated by commas in flags
 and variables.
 
-The file is read again when its contents change. A bad file changes nothing: the settings before it stay in force, the
-error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`, `maintenance`,
-`incidents`, `view` and `remote_write`, and `state.directory`, are read at the start only.
+The file is read again when its contents change. A bad or empty file changes nothing: the settings before it stay in
+force, the error is logged, and `hostpulse_detector_config_last_reload_successful` is 0. Settings of `web`,
+`maintenance`, `incidents`, `view` and `remote_write`, and `state.directory`, are read at the start only.
 """
 
 

@@ -102,7 +102,8 @@ class _InFile:
             status = self._path.stat()
             stamp = status.st_mtime_ns, status.st_ino, status.st_size
             if stamp != self._stamp:
-                self._value, self._stamp = self._path.read_text(encoding="utf-8").strip(), stamp
+                # Empty is what a file that is written in place is for a moment.
+                self._value, self._stamp = self._path.read_text(encoding="utf-8").strip() or self._value, stamp
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not text"
             raise AccessError(f"{self._setting}: {self._path} cannot be read: {reason}") from None

@@ -29,8 +29,10 @@ class ConfigError(Exception):
     """A setting that is not allowed; each line names where it stands and what may stand there."""
 
 
-def load(file: Path | None, flags: Mapping[str, str], environment: Mapping[str, str]) -> Settings:
-    """The settings. ``flags`` by their name without dashes in front.
+def load(
+    file: Path | None, flags: Mapping[str, str], environment: Mapping[str, str], *, blank: bool = True
+) -> Settings:
+    """The settings. ``flags`` by their name without dashes in front; ``blank`` says whether the file may be that.
 
     Raises:
         ConfigError: names file and line, variable or flag.
@@ -38,7 +40,7 @@ def load(file: Path | None, flags: Mapping[str, str], environment: Mapping[str, 
     values: dict[Keys, Any] = {}
     origins: dict[Keys, str] = {}
     if file is not None:
-        for keys, value, line in read_file(file, environment):
+        for keys, value, line in read_file(file, environment, blank=blank):
             values[keys], origins[keys] = value, f"{file}:{line}: {'.'.join(keys)}"
     for setting in walk():
         if setting.variable in environment:
@@ -99,11 +101,11 @@ def _explain(error: ValidationError, origins: Mapping[Keys, str], file: Path | N
         yield f"{where}: {reason}{allowed}"
 
 
-def read_file(file: Path, environment: Mapping[str, str]) -> list[tuple[Keys, Any, int]]:
+def read_file(file: Path, environment: Mapping[str, str], *, blank: bool = True) -> list[tuple[Keys, Any, int]]:
     """All values of a YAML file with their keys and lines; ``${NAME}`` is replaced, ``$$`` is a dollar sign.
 
     Raises:
-        ConfigError: unreadable, not YAML, an unknown or repeated key, an unset variable.
+        ConfigError: unreadable, blank where it may not be, not YAML, an unknown or repeated key, an unset variable.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -117,6 +119,8 @@ def read_file(file: Path, environment: Mapping[str, str]) -> list[tuple[Keys, An
         raise ConfigError(f"{file}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{file}: not YAML: {error}") from None
+    if not (blank or text.strip()):  # as one that is written in place is for a moment
+        raise ConfigError(f"{file}: is empty; a comment in it says that all defaults are meant")
     if document is None:
         return []
     return list(_values(document, (), TABLE, _Place(file, environment)))

@@ -211,7 +211,7 @@ class Service:
         """Take over the file's settings; where they are bad, those before stay in force."""
         options = self._options
         try:
-            wanted = load(options.file, options.flags, self._environment)
+            wanted = load(options.file, options.flags, self._environment, blank=False)
             settings, later = _taken_over(wanted, self._settings)
             store = build_store(settings, self._environment, self._claims) if self._directory else None
         except (ConfigError, StartError) as error:

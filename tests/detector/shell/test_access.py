@@ -130,10 +130,12 @@ def test_token_tenant_and_headers_are_sent_and_answers_are_not_compressed(tmp_pa
     with answering(good()) as store:
         source = source_of(store.url, **more)
         source.hosts()
+        token.write_text("")  # as it is while another one is written
+        source.hosts()
         token.write_text("t0ken-number-two\n")
         source.hosts()
-        first, second = store.headers
-    assert first["Authorization"] == "Bearer t0ken-one"
+        first, meanwhile, second = store.headers
+    assert first["Authorization"] == meanwhile["Authorization"] == "Bearer t0ken-one"
     assert second["Authorization"] == "Bearer t0ken-number-two"
     assert (first["X-Scope-OrgID"], first["X-Key"], first["X-Site"]) == ("team-a", "k3y-word", "1, 2")
     assert first["Accept-Encoding"] == "identity"

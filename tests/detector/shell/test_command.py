@@ -206,8 +206,13 @@ def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Serv
         file.write_text(good + "window: {duration: 5s}\n")
         wait_until(lambda: value(detector, "hostpulse_detector_window_seconds") == 5, 60, "the new window")
         assert value(detector, bad) == 1
+        file.write_text("")
+        wait_until(lambda: value(detector, bad) == 0, 60, "the empty file is noticed")
+        assert value(detector, "hostpulse_detector_hosts") == 1, "the source stays"
+        file.write_text(good + "window: {duration: 5s}\n")
+        wait_until(lambda: value(detector, bad) == 1, 60, "the file is whole again")
         detector.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: detector.logged().count("was read again") == 2, 60, "read on SIGHUP")
+        wait_until(lambda: detector.logged().count("was read again") == 3, 60, "read on SIGHUP")
         assert detector.process.poll() is None
 
 

@@ -155,6 +155,14 @@ def test_empty_file_means_all_defaults(file: Path) -> None:
     assert load(file, {}, {}) == load(None, {}, {})
 
 
+def test_file_that_was_emptied_is_refused_where_a_comment_is_not(file: Path) -> None:
+    file.write_text("\n")
+    with pytest.raises(ConfigError, match="is empty; a comment in it says that all defaults are meant"):
+        load(file, {}, {}, blank=False)
+    file.write_text("# nothing\n")
+    assert load(file, {}, {}, blank=False) == load(None, {}, {})
+
+
 def test_variables_in_the_file_are_replaced(file: Path) -> None:
     file.write_text("source: {prometheus: {url: 'http://${USER_NAME}:${PASS}@p:9090', job: '$$5'}}\n")
     settings = load(file, {}, {"USER_NAME": "me", "PASS": "s$x"})
