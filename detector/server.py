@@ -100,7 +100,10 @@ class _Page(RequestHandler):
 
 class _Metrics(_Page):
     def get(self) -> None:
-        encode, content_type = choose_encoder(self.request.headers.get("Accept", ""))
+        try:
+            encode, content_type = choose_encoder(self.request.headers.get("Accept", ""))
+        except TypeError:  # a version that is no number
+            encode, content_type = choose_encoder("")
         self.set_header("Content-Type", content_type)
         self.finish(encode(self.pages.registry))
 

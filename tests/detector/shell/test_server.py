@@ -71,6 +71,14 @@ def test_metrics_come_as_openmetrics_when_asked(site: Site) -> None:
     assert reply.text.endswith("# EOF\n")
 
 
+@pytest.mark.parametrize("version", ["x", "1.x", "", "1.0.0.0.x", "\u00b2"])
+def test_metrics_come_whatever_version_is_asked_for(site: Site, version: str, caplog: pytest.LogCaptureFixture) -> None:
+    for media in ("application/openmetrics-text", "text/plain"):
+        reply = site.get("/metrics", Accept=f"{media};version={version}")
+        assert (reply.status_code, 'hostpulse_anomaly_score{detector="fused"' in reply.text) == (200, True)
+    assert "Traceback" not in caplog.text
+
+
 def test_verdicts_come_as_json(site: Site) -> None:
     (verdict,) = site.get("/api/v1/verdicts").json()
     assert verdict["instance"] == HOST.instance
