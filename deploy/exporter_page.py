@@ -20,7 +20,7 @@ hostpulse-exporter [COMMAND] [--FLAG=VALUE ...]
 
 | command | what it does |
 | --- | --- |
-| `serve` | serves the paths below until SIGTERM or SIGINT; the default |
+| `serve` | serves the paths below until SIGTERM or SIGINT; SIGHUP changes nothing; the default |
 | `record` | writes all samples at full rate to a folder of Parquet files: [recording.md](recording.md) |
 | `once` | writes one exposition |
 | `list` | lists the collectors: state, reason, families, files read |

@@ -63,17 +63,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _with_settings(options: Options) -> int:
-    try:
-        settings = load(options.file, options.flags, os.environ)
-    except ConfigError as error:
-        return _complain(str(error), USAGE)
-    logs.set_up(settings.log.level, settings.log.format)
     clock = SystemClock()
+    if options.command == "run":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it runs: what is to be read again is only being read
     for number in (signal.SIGINT, signal.SIGTERM):
         if options.command in _BY_THE_CLOCK:
             signal.signal(number, lambda _number, _frame: clock.stop())
         else:
             signal.signal(number, signal.SIG_DFL)
+    try:
+        settings = load(options.file, options.flags, os.environ)
+    except ConfigError as error:
+        return _complain(str(error), USAGE)
+    logs.set_up(settings.log.level, settings.log.format)
     try:
         return _COMMANDS[options.command](options, settings, clock)
     except PrintError as error:

@@ -33,7 +33,8 @@ _SAVE_S = 10.0  # what a program that is killed loses at most
 _LEAST_RING_S = 6 * _SAVE_S
 _STOP_S = 1.0
 _NOTABLE_STEP_S = 0.001
-_ENDING = (signal.SIGTERM, signal.SIGINT)
+_HANGUP = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)  # nohup
+_ENDING = (signal.SIGTERM, signal.SIGINT, *_HANGUP)
 _FLAGS: Mapping[str, tuple[Kind[Any], str, str]] = {
     "duration": (Duration(1.0, 30 * 86400.0), "", "End after so long. Default: when told to, by Ctrl-C or SIGTERM."),
     "max_size": (Size(1 << 16, 1 << 50), "1GiB", "End before the files take more than that together."),

@@ -21,6 +21,8 @@ from exporter.settings import Settings
 
 _STOP_S = 1.0
 _ENOUGH_FILES = 1 << 20
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+_HEEDED = (*_ENDING, signal.SIGHUP)
 _LOG = logging.getLogger("exporter")
 
 
@@ -30,6 +32,7 @@ def serve(settings: Settings) -> int:
     Raises:
         SettingsError: a setting that only the collectors can judge is wrong.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)  # what comes during the start is heeded after it
     allow_many_files()
     engine = Engine(settings)
     host, port = settings.listen
@@ -46,8 +49,10 @@ async def _run(engine: Engine, settings: Settings, sockets: list[socket.socket])
     server.add_sockets(sockets)
     ends: asyncio.Queue[bool] = asyncio.Queue()  # whether it is the sampler, against its purpose, that has ended
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ENDING:
         loop.add_signal_handler(number, ends.put_nowait, False)
+    loop.add_signal_handler(signal.SIGHUP, _LOG.info, "SIGHUP changes nothing: no file of settings is read")
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
 
     def sample() -> None:
         try:

@@ -132,6 +132,30 @@ def test_signal_ends_it_cleanly_beside_an_open_connection(tmp_path: Path, number
         assert "Traceback" not in server.logged()
 
 
+def test_signal_that_asks_for_a_reload_changes_nothing(tmp_path: Path) -> None:
+    with start_exporter(tmp_path) as server:
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "SIGHUP changes nothing" in server.logged(), _LIMIT_S, "it is heeded")
+        assert server.get("/-/ready").text == "ready\n"
+
+
+def test_signals_that_come_during_the_start_are_heeded_after_it() -> None:
+    waiting = ("env", "--block-signal=HUP,TERM")  # until the program lets them come
+    command = [*waiting, sys.executable, "-m", "exporter", "--web.listen-address=127.0.0.1:0"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        begun = Path(f"/proc/{process.pid}/cmdline")
+        wait_until(lambda: begun.read_text().startswith(sys.executable), _LIMIT_S, "they are held back")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, said = process.communicate(timeout=_LIMIT_S)
+        finally:
+            process.kill()
+    assert process.returncode == 0, said
+    assert "listening on" in said
+    assert "SIGHUP changes nothing" in said
+
+
 def test_taken_port_is_said_plainly() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -276,7 +276,7 @@ def test_recording_says_what_the_host_is_but_not_which(recorded: tuple[Path, str
         assert all(column.partition("{")[0] in FAMILIES for column in schema["columns"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_a_recording_with_all_of_it_on_disk(tmp_path: Path, number: signal.Signals) -> None:
     with recording(tmp_path / "out", "--sample.interval=50ms") as process:
         process.send_signal(number)

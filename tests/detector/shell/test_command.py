@@ -233,6 +233,40 @@ def test_changes_that_count_from_the_next_start_on_are_named_and_not_half_made(
     assert (one.exists(), two.exists()) == (True, False)
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_signal_that_comes_during_the_start_ends_the_program_well_or_not_at_all(
+    number: signal.Signals, exporter: Server, tmp_path: Path
+) -> None:
+    file, settings = tmp_path / "detector.yml", tmp_path / "settings.yml"
+    os.mkfifo(file)  # reading it waits until it is written
+    settings.write_text(f"source: {{exporter: {{targets: [{exporter.url}]}}}}\n")
+    log = tmp_path / "log"
+    flags = f"--config.file={file}", "--state.directory=", "--web.listen-address=127.0.0.1:0", "--view=off"
+    command = [sys.executable, "-m", "detector", "run", *flags]
+    with log.open("wb") as stream, subprocess.Popen(command, cwd=ROOT, stderr=stream) as process:
+        try:
+            writing = wait_until(lambda: _read_by_now(file), 60, "the settings are read")
+            process.send_signal(number)
+            text = settings.read_bytes()
+            settings.replace(file)
+            os.write(writing, text)
+            os.close(writing)
+            if number is signal.SIGHUP:
+                wait_until(lambda: "serving on" in log.read_text(), 60, "the start goes on")
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0, log.read_text()
+        finally:
+            process.kill()
+
+
+def _read_by_now(fifo: Path) -> int | None:
+    """A descriptor to write to, once somebody reads."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
 def test_live_view_is_drawn_on_a_terminal(exporter: Server) -> None:
     text = _drawn(exporter, "exceed their own bound")
     for words in (exporter.address, "/metrics", "learning", "score", "of a core"):
