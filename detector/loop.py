@@ -70,6 +70,7 @@ class Loop:
         self._absent: dict[Host, tuple[Watch, float]] = {}
         self._companies = Companies()
         self._trouble = ""
+        self._sink_troubles: dict[str, str] = {}
         self._asking: Future[Sequence[Host]] | None = None
         self._asked_s = -math.inf
         self.beat_s = clock.elapsed_s()
@@ -318,12 +319,16 @@ class Loop:
             _LOG.exception("%s: the new model cannot be used", watch.host.instance)
 
     def _guard(self, sink: Sink, call: Callable[..., None], *arguments: object) -> None:
-        """A sink that fails is counted and does not stop the others."""
+        """A sink that fails is counted and does not stop the others. What it fails with is logged once."""
         try:
             call(*arguments)
-        except Exception:  # noqa: BLE001 - see above
+        except Exception as error:  # noqa: BLE001 - see above
             self._telemetry.count(outputs.SINK_ERRORS, sink.name)
-            _LOG.exception("sink %s failed", sink.name)
+            reason = str(error) or type(error).__name__
+            if self._sink_troubles.get(sink.name) != reason:
+                self._sink_troubles[sink.name] = reason
+                fault = None if isinstance(error, OSError) else error  # a full disk is nobody's mistake in here
+                _LOG.error("sink %s failed, judging goes on: %s", sink.name, reason, exc_info=fault)
 
     def _begin_trouble(self, watch: Watch, reason: str, *, log: bool = True) -> None:
         if not watch.trouble:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import sys
@@ -48,7 +49,10 @@ class ViewSink(Sink):
         if live:
             console = Console(file=stream, force_terminal=True)
             self._live = Live(self._picture(), console=console, auto_refresh=False, vertical_overflow="crop")
-            self._live.start(refresh=True)
+            try:
+                self._live.start(refresh=True)
+            except OSError:  # the first line will say so
+                self._end_picture()
 
     @classmethod
     def build(cls, setting: Any, context: Context) -> Self | None:
@@ -87,8 +91,7 @@ class ViewSink(Sink):
 
     def close(self) -> None:
         """See ``Sink``; leaves the last picture on the screen."""
-        if self._live is not None:
-            self._live.stop()
+        self._end_picture()
 
     def _show(self, host: Host, view: HostView) -> None:
         if self._live is not None:
@@ -105,7 +108,18 @@ class ViewSink(Sink):
         now_s = self._clock.elapsed_s()
         if self._live is not None and now_s - self._refreshed_s >= _LEAST_REFRESH_S:
             self._refreshed_s = now_s
-            self._live.update(self._picture(), refresh=True)
+            try:
+                self._live.update(self._picture(), refresh=True)
+            except OSError:  # the console would keep for ever what it could not draw
+                self._end_picture()
+                raise
+
+    def _end_picture(self) -> None:
+        """From now on there are lines, if anything."""
+        live, self._live = self._live, None
+        if live is not None:
+            with contextlib.suppress(OSError):
+                live.stop()
 
     def _picture(self) -> Any:
         return picture(list(self._views.values()), self._addresses, self._own_cost())

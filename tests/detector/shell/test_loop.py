@@ -176,18 +176,21 @@ def test_error_in_judging_one_host_leaves_the_others_alone(caplog: pytest.LogCap
     assert sum("a bug" in (record.exc_text or "") for record in caplog.records) == 1
 
 
-def test_failing_sink_leaves_the_others_alone() -> None:
+@pytest.mark.parametrize(("error", "traced"), [(RuntimeError("full"), True), (OSError(28, "full"), False)])
+def test_failing_sink_harms_no_other(error: Exception, traced: bool, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Notebook):
         name = "broken"
 
         def publish(self, judged: Judged) -> None:
-            raise RuntimeError("full")
+            raise error
 
     bench = Bench()
     bench.loop._sinks = [Broken(), bench.notebook]
     bench.go(10)
     assert bench.notebook.ends_s() == list(range(3, 10))
     assert bench.sample("hostpulse_detector_sink_errors_total", sink="broken") == 7
+    (record,) = (record for record in caplog.records if record.getMessage().startswith("sink broken failed"))
+    assert bool(record.exc_info) is traced
 
 
 def test_host_that_leaves_is_said_to_have_left_and_goes_on_when_it_returns() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -213,6 +215,19 @@ def test_live_view_drops_hosts_that_leave() -> None:
     terminal.sink.leave(HOST)
     terminal.sink.close()
     assert "waiting for the first samples" in terminal.stream.getvalue()[before:]
+
+
+def test_picture_that_cannot_be_drawn_is_given_up_for_lines() -> None:
+    told: list[str] = []
+    with contextlib.suppress(OSError), Path("/dev/full").open("w") as full:  # closing it fails, too
+        sink = ViewSink(Context(SteppedClock(), Telemetry(), {}), full, live=True)
+        for shown in (judged(), alarm()):
+            with pytest.raises(OSError, match="No space left") as raised:
+                sink.publish(shown)
+            told.append(str(raised.value))
+        sink.close()
+        told.append("closed")
+    assert told == ["[Errno 28] No space left on device"] * 2 + ["closed"]
 
 
 def test_view_that_is_off_or_has_nowhere_to_show_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
