@@ -19,7 +19,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from tornado.httpserver import HTTPServer
-from tornado.iostream import IOStream
+from tornado.iostream import IOStream, StreamClosedError
 from tornado.web import Application, HTTPError, RequestHandler
 
 from detector.clock import SystemClock
@@ -33,6 +33,8 @@ _IDLE_S = 30.0
 _BODY_S = 5.0
 _HEADER_BYTES = 16 << 10
 _BODY_BYTES = 4 << 10
+_REFUSAL_S = 1.0
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 _START_S = 10.0
 _STOP_S = 0.5
 _UNREADABLE = "incidents cannot be read: {}"
@@ -55,21 +57,42 @@ class Pages:
 
 
 class _BoundedServer(HTTPServer):
-    """Refuses connections beyond a number."""
+    """Tells connections beyond a number to come back."""
 
     max_connections = 64
     _open = 0
 
+    def initialize(self, *arguments: Any, **settings: Any) -> None:
+        super().initialize(*arguments, **settings)
+        self._refusals: set[asyncio.Task[None]] = set()
+
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        if self._open >= self.max_connections:
+        if self._open < self.max_connections:
+            self._open += 1
+            super().handle_stream(stream, address)
+        elif len(self._refusals) < self.max_connections:
+            refusal = asyncio.get_running_loop().create_task(_refuse(stream))
+            self._refusals.add(refusal)
+            refusal.add_done_callback(self._refusals.discard)
+        else:
             stream.close()
-            return
-        self._open += 1
-        super().handle_stream(stream, address)
 
     def on_close(self, server_conn: object) -> None:
         self._open -= 1
         super().on_close(server_conn)
+
+
+async def _refuse(stream: IOStream) -> None:
+    """Say no, and close once the request is in: closing before that resets the connection, and the no is lost."""
+    timer = asyncio.get_running_loop().call_later(_REFUSAL_S, stream.close)
+    try:
+        await stream.write(_BUSY)
+        await stream.read_until(b"\r\n\r\n", max_bytes=_HEADER_BYTES)
+    except StreamClosedError:
+        return
+    finally:
+        timer.cancel()
+        stream.close()
 
 
 class _Page(RequestHandler):
@@ -80,6 +103,12 @@ class _Page(RequestHandler):
 
     def set_default_headers(self) -> None:
         self.set_header("Server", "hostpulse-detector")
+
+    def prepare(self) -> None:
+        """Refuse a header that is too long: what is much too long never comes here and ends its connection."""
+        lengths = (len(name) + len(value) for name, value in self.request.headers.get_all())
+        if len(self.request.uri or "") + sum(lengths) > _HEADER_BYTES:
+            raise HTTPError(431)
 
     def head(self) -> None:
         """The headers of ``get``; tornado leaves out the body."""
@@ -267,7 +296,7 @@ class WebServer:
             application,
             idle_connection_timeout=_IDLE_S,
             body_timeout=_BODY_S,
-            max_header_size=_HEADER_BYTES,
+            max_header_size=3 * _HEADER_BYTES,
             max_body_size=_BODY_BYTES,
         )
         server.max_connections = self._max_connections

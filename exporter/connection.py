@@ -15,11 +15,13 @@ from tornado.httputil import HTTPHeaders, HTTPInputError, HTTPServerRequest, par
 from tornado.iostream import IOStream, StreamClosedError
 
 MAX_HEADER_BYTES = 16 << 10
+_MOST_HEARD_BYTES = 3 * MAX_HEADER_BYTES  # one that is longer ends the connection without a word
 _MAX_BODY_BYTES = 16 << 10
 HEADER_END = b"\r\n\r\n"
 _AUTHORITY = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 _LENGTH = re.compile(r"\d{1,9}")
 _MALFORMED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 T = TypeVar("T")
 Answer = Callable[[HTTPServerRequest, bool], bytes]
@@ -67,10 +69,13 @@ class Connection:
 
     async def _exchange(self) -> bool:
         """Take a request and answer it; whether another may follow."""
-        coming = asyncio.ensure_future(self._stream.read_until(HEADER_END, max_bytes=MAX_HEADER_BYTES))
+        coming = asyncio.ensure_future(self._stream.read_until(HEADER_END, max_bytes=_MOST_HEARD_BYTES))
         if coming.done():  # one of many at once: other connections have their turn first
             await asyncio.sleep(0)
         heard = await self._within(coming)
+        if len(heard) > MAX_HEADER_BYTES:
+            await self._within(self._stream.write(_TOO_LONG))
+            return False
         if heard != self._heard or self._request is None:
             self._heard, self._request = heard, understood(heard)
         request = self._request

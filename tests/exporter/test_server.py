@@ -274,6 +274,13 @@ def test_client_that_leaves_after_a_malformed_request_is_nothing_to_log(caplog: 
     assert caplog.records == []
 
 
+@pytest.mark.parametrize("line", ["GET /{} HTTP/1.1\r\nHost: h", "GET / HTTP/1.1\r\nHost: h\r\nX: {}"])
+def test_header_that_is_too_long_is_told_so(url: str, line: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    answer = _raw((host, int(port)), f"{line.format('x' * 20_000)}\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
 @pytest.mark.parametrize(
     "request_bytes",
     [
@@ -304,5 +311,5 @@ def test_client_that_leaves_after_a_malformed_request_is_nothing_to_log(caplog: 
 def test_malformed_request_ends_its_connection_alone(url: str, request_bytes: bytes) -> None:
     host, _, port = url.removeprefix("http://").partition(":")
     answer = _raw((host, int(port)), request_bytes)
-    assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 "))
     assert requests.get(url, timeout=_LIMIT_S).ok

@@ -184,7 +184,9 @@ def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> Non
             assert connection.recv(12) == b"HTTP/1.1 200"
         with socket.create_connection(site.address, 5) as refused:
             refused.settimeout(5)
-            assert refused.recv(1) == b""
+            answer = refused.recv(1000)
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"\r\nRetry-After: 1\r\n" in answer
 
     def served() -> bool:
         with contextlib.suppress(requests.ConnectionError):
@@ -193,6 +195,11 @@ def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> Non
 
     wait_until(served, 60, "served again")
     site.server.stop()
+
+
+def test_header_that_is_too_long_is_told_so(site: Site) -> None:
+    assert site.get(f"/api/v1/verdicts?{'x' * 20_000}").status_code == 431
+    assert site.get("/", Cookie="x" * 20_000).status_code == 431
 
 
 def test_large_requests_are_refused(site: Site) -> None:
