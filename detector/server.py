@@ -18,6 +18,7 @@ from urllib.parse import quote
 import orjson
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream, StreamClosedError
 from tornado.web import Application, HTTPError, RequestHandler
@@ -31,6 +32,7 @@ from detector.report.answer import FIELDS, NotFoundError, answer, rendering
 
 _IDLE_S = 30.0
 _BODY_S = 5.0
+_TAKE_S = 20.0
 _HEADER_BYTES = 16 << 10
 _BODY_BYTES = 4 << 10
 _REFUSAL_S = 1.0
@@ -121,6 +123,16 @@ class _Page(RequestHandler):
             if name not in known or len(values) != 1:
                 raise HTTPError(400, reason=f"{quote(name)}: must stand once and be one of {', '.join(known)}")
         return {name: self.get_query_argument(name) for name in given}
+
+    def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> asyncio.Future[None]:
+        """Send the answer. A client that does not take it in time is cut off, or it would keep its place for ever."""
+        connection = self.request.connection
+        assert isinstance(connection, HTTP1Connection)
+        taken = super().finish(chunk)
+        if not taken.done():
+            cut = asyncio.get_running_loop().call_later(_TAKE_S, connection.stream.close)
+            taken.add_done_callback(lambda _: cut.cancel())
+        return taken
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - no traceback to strangers
         self.set_header("Content-Type", "text/plain; charset=utf-8")

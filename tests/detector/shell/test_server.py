@@ -24,7 +24,7 @@ class Site:
     """A server with one verdict; ``reason`` makes it unhealthy and not ready."""
 
     def __init__(self, max_connections: int = 8) -> None:
-        self.reason = ""
+        self.reason, self.source = "", "<b>made</b>"
         telemetry = Telemetry()
         sink = MetricsSink.build(None, Context(SteppedClock(), telemetry, {}))
         sink.publish(alarm())
@@ -36,7 +36,7 @@ class Site:
                 verdicts=lambda: [as_json(one) for one in sink.newest()],
                 health=lambda: self.reason,
                 readiness=lambda: self.reason,
-                about=lambda: {"source": "<b>made</b>"},
+                about=lambda: {"source": self.source},
                 incidents=self.incidents,
             )
         )
@@ -194,6 +194,17 @@ def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> Non
         return False
 
     wait_until(served, 60, "served again")
+    site.server.stop()
+
+
+def test_client_that_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detector.server._TAKE_S", 0.3)
+    site = Site(max_connections=1)
+    site.source = "x" * (64 << 20)
+    with socket.create_connection(site.address, 5) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert slow.recv(12) == b"HTTP/1.1 200"
+        wait_until(lambda: site.get("/-/healthy").status_code == 200, 60, "the only place is free again")
     site.server.stop()
 
 
