@@ -117,11 +117,14 @@ class _Page(RequestHandler):
         self.get()
 
     def arguments(self, known: Sequence[str]) -> dict[str, str]:
-        """The arguments of the request, each once; any that is not known is refused."""
+        """The arguments of the request, each once and printable; any that is not known is refused."""
         given = self.request.query_arguments
         for name, values in given.items():
             if name not in known or len(values) != 1:
-                raise HTTPError(400, reason=f"{quote(name)}: must stand once and be one of {', '.join(known)}")
+                allowed = f"must stand once and be one of {', '.join(known)}" if known else "nothing may be asked here"
+                raise HTTPError(400, reason=f"{quote(name)}: {allowed}")
+            if not _printable(values[0]):
+                raise HTTPError(400, reason=f"{name}: must be text in UTF-8 without control characters")
         return {name: self.get_query_argument(name) for name in given}
 
     def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> asyncio.Future[None]:
@@ -139,6 +142,18 @@ class _Page(RequestHandler):
         self.finish(f"{status_code} {self._reason}\n")
 
 
+def _printable(value: bytes) -> bool:
+    """Whether these bytes are text that has a look.
+
+    >>> _printable("ä 1".encode()), _printable(b"\\xff"), _printable(b"\\0")
+    (True, False, False)
+    """
+    try:
+        return value.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
 class _Metrics(_Page):
     def get(self) -> None:
         try:
@@ -151,6 +166,7 @@ class _Metrics(_Page):
 
 class _Verdicts(_Page):
     def get(self) -> None:
+        self.arguments(())
         self.set_header("Content-Type", "application/json")
         self.finish(orjson.dumps(list(self.pages.verdicts()), option=orjson.OPT_SERIALIZE_NUMPY))
 
@@ -170,10 +186,12 @@ class _Incidents(_Page):
 
 class _Maintenance(_Page):
     def get(self) -> None:
+        self.arguments(())
         self._answer(200, self.pages.maintenance.listed())
 
     def post(self) -> None:
         self._guard()
+        self.arguments(())
         if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
             raise HTTPError(415, reason="the body must be application/json")
         try:

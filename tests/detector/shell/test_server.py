@@ -132,6 +132,22 @@ def test_wrong_question_is_refused_with_what_is_allowed(site: Site, asked: str, 
     assert "Set-Cookie" not in reply.headers
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("/report?incident=%00", "incident: must be text in UTF-8 without control characters"),
+        ("/report?incident=%ff", "incident: must be text in UTF-8"),
+        ("/api/v1/incidents?instance=%ff", "instance: must be text in UTF-8"),
+        ("/api/v1/incidents?instance=a%0d%0ab", "instance: must be text in UTF-8"),
+        ("/api/v1/verdicts?x=1", "x: nothing may be asked here"),
+        ("/api/v1/maintenance?x=1", "x: nothing may be asked here"),
+    ],
+)
+def test_what_nobody_can_mean_is_refused_with_the_name_of_the_field(site: Site, asked: str, told: str) -> None:
+    reply = site.get(asked)
+    assert (reply.status_code, told in reply.text) == (400, True)
+
+
 def test_report_is_served_in_three_formats(site: Site) -> None:
     site.incidents.put(made(1))
     asked = f"/report?instance={made(1).instance}&at={made(1).opened_s}"
@@ -209,7 +225,7 @@ def test_client_that_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.Mon
 
 
 def test_header_that_is_too_long_is_told_so(site: Site) -> None:
-    assert site.get(f"/api/v1/verdicts?{'x' * 20_000}").status_code == 431
+    assert site.get(f"/-/ready?{'x' * 20_000}").status_code == 431
     assert site.get("/", Cookie="x" * 20_000).status_code == 431
 
 
