@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 EARLIEST_S, LATEST_S = 0.0, datetime(9998, 1, 1, tzinfo=UTC).timestamp()
 """Times of which a date can be written, with room for a duration behind them."""
 _SHOWN = 40
+_SECONDS = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
 class AskError(Exception):
@@ -47,10 +49,7 @@ def parse_time(text: str, field: str) -> float:
     Raises:
         AskError: it is neither.
     """
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = _date(text)
+    seconds = float(text) if _SECONDS.fullmatch(text) else _date(text)
     if not EARLIEST_S <= seconds <= LATEST_S:  # NaN is not either
         shown = text[:_SHOWN].encode("ascii", "replace").decode()
         raise AskError(

@@ -115,6 +115,8 @@ def test_incidents_that_cannot_be_read_are_told_without_a_traceback(
     ("asked", "told"),
     [
         ("from=yesterday", "from: must be seconds since the epoch"),
+        ("from=1_0", "from: must be seconds since the epoch"),
+        ("from=%D9%A1", "from: must be seconds since the epoch"),
         ("from=9&to=3", "to: must not be before from"),
         ("to=nan", "to: must be"),
         ("to=1e300", "from 1970 to 9997"),
