@@ -37,7 +37,7 @@ from detector.judge import Judge
 from detector.learning import MOST_CLOSED, MOST_FLAGGED, fit
 from detector.model import FUSED
 from detector.pipeline import features_at, step
-from detector.recurrence import Closed
+from detector.recurrence import Pattern
 from detector.samples import decode
 from detector.settings import TABLE
 from detector.source import Host
@@ -112,7 +112,7 @@ def state_kb(windows: Features, judge_by: Judge, folder: Path) -> float:
     """Size of the file of a host of ``FEATURES_SAVED`` features whose memory is full, that of episodes too."""
     saved = chosen(windows, slice(0, MOST_ROWS), FEATURES_SAVED)
     rows = list(zip(saved.end_s.tolist(), saved.x.astype(np.float32), strict=True))
-    closed = tuple(Closed(end_s, "memory", saved.names, x) for end_s, x in rows[:MOST_CLOSED])
+    closed = tuple(Pattern(end_s, "memory", saved.names, x) for end_s, x in rows[:MOST_CLOSED])
     state = replace(learned(saved, judge_by), flagged=tuple(rows[:MOST_FLAGGED]), closed=closed)
     header, arrays = replace(state, maxima=np.ones(judge_by.maxima_kept)).to_arrays()
     Store(folder, 1).save(Host("simulated", "job"), config_hash(judge_by), header, arrays, state.last_end_s)

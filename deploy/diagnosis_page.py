@@ -47,6 +47,7 @@ without scripts that works offline, on a phone and on paper (`html`), text for a
 | `/report?instance=HOST&at=TIME` | the link of alerts: the incident then, or of the hour before, or all of two hours |
 | `/report?incident=ID` | one incident |
 | `/report?instance=HOST&from=TIME&to=TIME` | all incidents of a period and what dominates them |
+| `/report` | the same of all hosts and all that is kept |
 
 `&format=md` and `&format=json` choose another form. Times are seconds since the epoch or such as
 `2027-01-15T08:00:00Z`.

@@ -13,6 +13,7 @@ from detector.model import FOLDS
 from detector.schedule import LEAST_FREEZE
 from detector.training import MOST_ROWS
 
+DAY_S = 86400.0
 MAXIMA_PERIOD_S = 60.0
 MAXIMA_KEPT_S, LEAST_MAXIMA_KEPT = 7 * 86400.0, 1000
 BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with

@@ -10,17 +10,16 @@ from detector.calibration import MARGIN
 from detector.company import among
 from detector.episode import Episode
 from detector.frame import Floats
-from detector.judge import Judge
+from detector.judge import DAY_S, Judge
 from detector.model import FUSED, LASTING, Model, fit_model
 from detector.paper import fit_paper
 from detector.peers import PeerState, fit_peers
-from detector.recurrence import Closed, shape_of, usual
+from detector.recurrence import Pattern, shape_of, usual
 from detector.state import NO_LEVELS, HostState, Levels, Scored
 from detector.timescale import time_scale_s, window_for
 from detector.training import FULL_ROWS, Float32s, align
 
-DAY_S = 86400.0
-MOST_FLAGGED, MOST_CLOSED = 200, 50  # windows of an episode that are kept, and episodes of a day
+MOST_FLAGGED, MOST_CLOSED = 200, 50  # windows of an episode that are kept, and episodes
 
 
 def due(state: HostState, end_s: float, judge_by: Judge) -> bool:
@@ -143,7 +142,9 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
         peers = replace(state.peers, worst=max(state.peers.worst, apart))
         return replace(state, pending=(), flagged=flagged, worst=largest(state.worst, now), peers=peers)
     if state.flagged:
-        state = _settle(state, end_s, names, judge_by)
+        state = _settle(state, names, judge_by)
+    if state.model is not None:
+        now = _capped(now, state.model)  # beyond the bound without an episode is what was expected
     state = _count_period(state, end_s, now, apart, judge_by)
     pending = (*state.pending, (end_s, x))
     training = state.training
@@ -153,18 +154,16 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
     return replace(state, training=training, pending=pending)
 
 
-def settle_earlier(
-    state: HostState, onset_s: float, end_s: float, names: tuple[str, ...], judge_by: Judge
-) -> HostState:
+def settle_earlier(state: HostState, onset_s: float, names: tuple[str, ...], judge_by: Judge) -> HostState:
     """The state as an episode opens that began at ``onset_s``: one that is just over is settled at once."""
     over = tuple(row for row in state.flagged if row[0] < onset_s)
     if not over:
         return state
-    settled = _settle(replace(state, flagged=over), end_s, names, judge_by)
+    settled = _settle(replace(state, flagged=over), names, judge_by)
     return replace(settled, flagged=state.flagged[len(over) :])
 
 
-def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Judge) -> HostState:
+def _settle(state: HostState, names: tuple[str, ...], judge_by: Judge) -> HostState:
     """The state when an episode is surely over.
 
     It counts among the maxima, or these would end at the bound and the budget be kept by none; but as one just beyond
@@ -172,13 +171,11 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
     """
     model, episode = state.model, state.episode
     assert model is not None, "an episode was judged by a model"
-    earlier = tuple(each for each in state.closed if end_s - each.end_s < DAY_S)
-    newest = Closed(end_s, episode.subsystem, model.names, _shape(state, model, names))
-    if usual(newest, earlier):
+    newest = Pattern(episode.onset_s, episode.subsystem, model.names, _shape(state, model, names))
+    if usual(newest, state.closed):
         training = state.training.add_flagged(state.flagged, names, judge_by.stride_s)
         state = replace(state, training=training, outdated=True)
-    bounds = (model.fused.bound, model.lasting.bound if model.lasting else np.inf)
-    sudden, lasting = (min(level, MARGIN * bound) for level, bound in zip(state.worst, bounds, strict=True))
+    sudden, lasting = _capped(state.worst, model)
     peers = state.peers
     if peers.model is not None:
         counted = min(peers.worst, MARGIN * peers.model.calibration.bound)
@@ -189,10 +186,17 @@ def _settle(state: HostState, end_s: float, names: tuple[str, ...], judge_by: Ju
         maxima=_with(state.maxima, sudden, judge_by),
         lasting_maxima=_with(state.lasting_maxima, lasting, judge_by),
         peers=peers,
-        closed=(*earlier, newest)[-MOST_CLOSED:],
+        closed=(*state.closed, newest)[-MOST_CLOSED:],
         flagged=(),
         worst=NO_LEVELS,
     )
+
+
+def _capped(some: Levels, model: Model) -> Levels:
+    """No more than just beyond the bounds of a model."""
+    bounds = (model.fused.bound, model.lasting.bound if model.lasting else np.inf)
+    sudden, lasting = (min(level, MARGIN * bound) for level, bound in zip(some, bounds, strict=True))
+    return sudden, lasting
 
 
 def _shape(state: HostState, model: Model, names: tuple[str, ...]) -> Float32s:

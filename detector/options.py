@@ -31,7 +31,7 @@ Exit codes: {GOOD} all is well; {FAILED} something failed at run time; {USAGE} w
 
 COMMANDS = {
     "run": "Judge all hosts of the source until told to stop.",
-    "once": "Learn from what the source has and will have, print one verdict a host as JSON, and end.",
+    "once": "Learn anew (for baseline.duration), print one verdict a host as JSON, and end.",
     "discover": "Say which hosts the source has, who tells what of them and what nobody tells, and end.",
     "validate": "Try the configuration out, say what running it takes and what is wrong, and end; nothing is judged.",
     "replay": "Judge a recording as a running detector would have, print its episodes, and end.",

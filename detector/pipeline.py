@@ -13,13 +13,14 @@ from detector import attribution
 from detector.channels import evaluate
 from detector.company import ALONE, Company, extended
 from detector.comparison import Compared, compare, joined, lead, page
-from detector.episode import Episode, advance
+from detector.episode import CLOSE_AT, Episode, advance
 from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.judge import BEFORE_KEPT, Judge
 from detector.learning import learn, levels, recent, settle_earlier
 from detector.model import FUSED, Judgement, Model, Rating, judge, rate
 from detector.peers import PEERS
+from detector.recurrence import SAME_TIME_S, Pattern, expected, shape_of
 from detector.state import NEVER, HostState, Scored
 from detector.training import Float32s, align
 from detector.verdict import Cause, Deviations, Phase, Verdict
@@ -167,12 +168,19 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     level = max(own, apart)
     onset_s = _onset(state, max(sudden, apart), end_s, judge_by)
     subsystem = state.episode.subsystem
+    if not (level >= CLOSE_AT and end_s - state.expected_s <= SAME_TIME_S):
+        state = replace(state, expected_s=NEVER)  # it is over, or has lasted for too long
     if state.episode.opens(level):
         opening = Opening(end_s, onset_s, max(sudden, apart) <= 1.0, apart > own)
-        subsystem = _blamed(_opened(state, opening, judge_by), model, opening, judge_by)
-        if not state.episode.resumes(end_s, subsystem, judge_by.merge_s):
-            state = settle_earlier(state, onset_s, end_s, names, judge_by)
-        state = _opened(state, opening, judge_by)
+        opened = _opened(state, opening, judge_by)
+        subsystem = _blamed(opened, model, opening, judge_by)
+        if apart <= 1.0 and _expected(opened, model, opening, judge_by):
+            began_s = onset_s if np.isnan(state.expected_s) else state.expected_s
+            state, level = replace(state, expected_s=began_s), 0.0
+        elif not state.episode.resumes(end_s, subsystem, judge_by.merge_s):
+            state = _opened(settle_earlier(state, onset_s, names, judge_by), opening, judge_by)
+        else:
+            state = opened
     pages = page(state, sudden, lasting, apart)
     episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
     counts = not judge_by.again
@@ -211,6 +219,16 @@ def _blamed(state: HostState, model: Model, opening: Opening, judge_by: Judge) -
     if state.episode.is_near(opening.end_s, judge_by.merge_s):
         return attribution.still(shares, state.episode.subsystem)
     return attribution.leading(shares)
+
+
+def _expected(state: HostState, model: Model, opening: Opening, judge_by: Judge) -> bool:
+    """Whether what opens has come at this time of other days, when it was told, or is the rest of such."""
+    if not np.isnan(state.expected_s):
+        return True
+    assert state.before is not None, "as an episode opens it is set"
+    sizes = np.stack([size for _, size in state.sizes[-judge_by.votes :]]).astype(np.float64)
+    newest = Pattern(opening.onset_s, "", model.names, shape_of(sizes, state.before))
+    return expected(newest, state.closed)
 
 
 def lasting_score(state: HostState, model: Model, end_s: float, judge_by: Judge) -> float:

@@ -13,7 +13,7 @@ from detector import learning, pipeline, schedule
 from detector.buffer import Buffer
 from detector.features import Features
 from detector.frame import Frame
-from detector.judge import Judge
+from detector.judge import DAY_S, Judge
 from detector.recording import Recording, Rows
 from detector.settings import Settings
 from detector.sink import Judged
@@ -58,7 +58,7 @@ class Findings:
     @property
     def alarms_per_day(self) -> float:
         """Episodes for each day that was judged; NaN where nothing was."""
-        return len(self.episodes) * learning.DAY_S / (self.judged * self.stride_s) if self.judged else math.nan
+        return len(self.episodes) * DAY_S / (self.judged * self.stride_s) if self.judged else math.nan
 
     def add(self, verdict: Verdict) -> None:
         """Take in the next verdict."""

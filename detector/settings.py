@@ -139,7 +139,7 @@ class State(Section):
 
 
 class Incidents(Section):
-    """What is remembered of episodes: in `incidents.sqlite` in the folder of the state, else in memory."""
+    """What is remembered of episodes: `incidents.sqlite` beside the models, else memory. Read at the start only."""
 
     retention_s: Duration = Field(default=90 * 86400.0, ge=3600, le=3650 * 86400, description="How long one is kept.")
     most: int = Field(

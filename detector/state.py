@@ -28,7 +28,7 @@ from detector.peers import PeerState
 from detector.peers import from_arrays as peers_from_arrays
 from detector.peers import to_arrays as peers_to_arrays
 from detector.pruning import Groups
-from detector.recurrence import Closed
+from detector.recurrence import Pattern
 from detector.scaling import Scaler
 from detector.timescale import followed
 from detector.training import Block, Float32s, Training
@@ -71,7 +71,8 @@ class HostState:
     float64[F] is the mean |deviation| before the open episode, which was opened by what ``lasts`` or by what is sudden;
     ``pending`` are windows that are not trained on until it is sure that no episode began with them; ``flagged`` are
     the newest windows of the episode that is open or just over, and ``worst`` its largest alarm statistics; ``closed``
-    are the last day's episodes, and a model is ``outdated`` once one of them is learned;
+    are the last episodes, and a model is ``outdated`` once one of them is learned; what is expected and raises nothing
+    began at ``expected_s``;
     ``maxima`` and ``lasting_maxima`` float64[M] are the largest alarm statistics of past periods; windows that end in
     ``disturbed_s`` (from, until] show the detector at work; ``episodes`` and ``pages`` count, but none of what is
     ``untold``, as the newest window was judged again and otherwise: no later than ``told_s``, up to which the host had
@@ -85,7 +86,8 @@ class HostState:
     pending: tuple[tuple[float, Float32s], ...] = ()
     flagged: tuple[tuple[float, Float32s], ...] = ()
     worst: Levels = NO_LEVELS
-    closed: tuple[Closed, ...] = ()
+    closed: tuple[Pattern, ...] = ()
+    expected_s: float = NEVER
     outdated: bool = False
     model: Model | None = None
     window_s: float = NEVER
@@ -173,7 +175,7 @@ class HostState:
         """What tells after a restart that an episode goes on, and that one came before; the rest into the header."""
         # Others cannot be like any that the model judges.
         closed = [each for each in self.closed if self.model is not None and each.names == self.model.names]
-        header["closed"] = [[each.end_s, each.subsystem] for each in closed]
+        header["closed"] = [[each.onset_s, each.subsystem] for each in closed]
         arrays: Arrays = {
             "scores": np.array([astuple(scored) for scored in self.scores]),
             "worst": np.array(self.worst),
@@ -227,7 +229,7 @@ class HostState:
             lasts=header["lasts"],
             untold=header["untold"],
             outdated=header["outdated"],
-            closed=tuple(Closed(end_s, subsystem, names, shape) for (end_s, subsystem), shape in closed),
+            closed=tuple(Pattern(onset_s, subsystem, names, shape) for (onset_s, subsystem), shape in closed),
             scores=tuple(Scored(*map(float, row)) for row in arrays["scores"]),
             worst=(sudden, lasting),
             flagged=tuple(zip(map(float, arrays["flagged/end_s"]), arrays["flagged/x"], strict=True)),

@@ -110,7 +110,11 @@ def state_of(verdict: Verdict) -> str:
         return "learning"
     if verdict.active:
         return f"{'PAGE' if verdict.page else 'ALARM'}: {verdict.subsystem}"
-    return "no score" if math.isnan(verdict.score) else "quiet"
+    if verdict.maintained:
+        return "maintenance"
+    if math.isnan(verdict.score):
+        return "no score"
+    return "quiet" if verdict.score <= BOUND else "over the bound"
 
 
 def line(view: HostView) -> str:
@@ -125,7 +129,7 @@ def line(view: HostView) -> str:
     if not verdict.active:
         return text
     causes = "; ".join(
-        f"{cause.channel} {quantity(cause.actual, cause.unit)}, usually {quantity(cause.typical, cause.unit)}"
+        f"{_feature(cause)} {quantity(cause.actual, cause.unit)}, usually {quantity(cause.typical, cause.unit)}"
         for cause in _moved(verdict)[:3]
     )
     since = f"{text}, since {duration(verdict.end_s - verdict.onset_s)}"
@@ -210,12 +214,16 @@ def _causes(verdict: Verdict) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for cause in _moved(verdict)[:_MOST_CAUSES]:
         table.add_row(
-            f"{cause.channel} ({cause.statistic})",
+            _feature(cause),
             quantity(cause.typical, cause.unit),
             quantity(cause.actual, cause.unit),
             f"{cause.deviation:+.1f}",
         )
     return table
+
+
+def _feature(cause: Cause) -> str:
+    return f"{cause.channel} ({cause.statistic})"
 
 
 def _moved(verdict: Verdict) -> list[Cause]:

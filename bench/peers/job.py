@@ -12,7 +12,7 @@ from catalog.signal import JUDGED_SUBSYSTEMS, Role, Scale, Worse
 from detector.channels import Channel, Channels
 from detector.features import Features, extract
 from detector.frame import Floats
-from detector.learning import DAY_S
+from detector.judge import DAY_S
 
 INTERVAL_S, WINDOW_S = 1.0, 3.0
 HOSTS, SERIES, SHIFTED = 8, 60, 6

@@ -14,8 +14,7 @@ from detector.calibration import alarm_statistic
 from detector.episode import CLOSE_AT, MERGE_S
 from detector.features import Feature
 from detector.frame import Floats
-from detector.judge import Judge
-from detector.learning import DAY_S
+from detector.judge import DAY_S, Judge
 from detector.peers import PeerModel, fit_peers
 from detector.schedule import smoothing
 from detector.training import BLOCK_ROWS, MOST_BLOCKS, Float32s

@@ -25,7 +25,8 @@ def explain(name: str, signatures: Mapping[str, Signature]) -> str:
         widest = max(map(len, signatures))
         return "".join(f"{one.name:<{widest}}  {one.subsystem:<8} {one.title}\n" for one in signatures.values())
     if name not in signatures:
-        raise UnknownSignatureError(f"explain: there is no signature {name}{nearest(name, signatures)}")
+        others = nearest(name, signatures) or "; explain without a name lists them"
+        raise UnknownSignatureError(f"explain: there is no signature {name}{others}")
     return "".join(f"{line}\n" for line in _lines(signatures[name]))
 
 

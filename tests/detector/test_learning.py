@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from detector.calibration import MARGIN
-from detector.judge import Judge
+from detector.judge import DAY_S, Judge
 from detector.learning import due, fit, window_wanted_s
 from detector.peers import PeerState
 from detector.recurrence import USUAL_FROM
@@ -98,6 +98,22 @@ def test_lasting_fault_becomes_the_new_normal_and_is_counted(learned: Watched) -
     assert not any(verdict.active for verdict in watched.between(400.0, 450.0))
     # What was normal before still is.
     assert not any(verdict.active for verdict in watched.between(450.0, 550.0))
+
+
+def test_what_comes_each_day_is_told_twice_and_makes_nothing_else_unheard(learned: Watched) -> None:
+    (pattern,) = _again(learned, 1).state.closed
+    daily = tuple(replace(pattern, onset_s=pattern.onset_s - days * DAY_S + 600.0) for days in (2, 1))
+    known = replace(learned, state=replace(learned.state, closed=daily))
+    frame = synthetic_frame(FAULT_S + 2 * AGAIN_S, fault_of("memory", FAULT_S, FAULT_S + LASTS_S))
+    today = watch(frame, JUDGE, known.state, LEARNED_S, fits=False)
+    assert today.openings == []
+    assert max(verdict.score for verdict in today.verdicts if verdict.score is not None) > 1.0
+    assert today.state.model is not None
+    assert today.state.maxima.max() == pytest.approx(MARGIN * today.state.model.fused.bound)
+    assert _learned_in(today, FAULT_S, FAULT_S + LASTS_S) > 0
+    assert len(_in_turn(known, ["storage"]).openings) == 1
+    once = replace(learned, state=replace(learned.state, closed=daily[:1]))
+    assert len(_again(once, 1).openings) == 1
 
 
 def test_alarm_need_not_outlast_all_that_is_known_of_what_is_normal(learned: Watched) -> None:

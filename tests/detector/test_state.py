@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detector.recurrence import Closed
+from detector.recurrence import Pattern
 from detector.state import SCHEMA_VERSION, HostState, OtherVersionError, feature_of
 from tests.detector.synthetic import INSTANCE, fault_of, synthetic_frame
 from tests.detector.watching import Watched, scores, watch
@@ -63,7 +63,7 @@ def test_restored_state_goes_on_with_its_open_episode(learned: Watched) -> None:
         assert verdict.score == same.score
     assert other.state.episodes == 1
     (closed,), (same_closed,) = one.state.closed, other.state.closed
-    assert closed.end_s == same_closed.end_s
+    assert closed.onset_s == same_closed.onset_s
     assert closed.like(same_closed)
     assert one.state.maxima.max() == other.state.maxima.max()
 
@@ -77,12 +77,12 @@ def test_restored_state_knows_that_nothing_was_told_of_its_episode() -> None:
 def test_restored_state_knows_what_came_before_and_that_it_is_to_be_learned(learned: Watched) -> None:
     model = learned.state.model
     assert model is not None
-    known = Closed(5.0, "memory", model.names, np.eye(len(model.names), dtype=np.float32)[1])
+    known = Pattern(5.0, "memory", model.names, np.eye(len(model.names), dtype=np.float32)[1])
     state = replace(learned.state, closed=(replace(known, names=("gone",)), known), outdated=True)
     restored = _through_a_file(state)
     (closed,) = restored.closed
     assert closed.like(known)
-    assert (closed.end_s, restored.outdated) == (5.0, True)
+    assert (closed.onset_s, restored.outdated) == (5.0, True)
 
 
 def test_state_saved_twice_is_the_same(learned: Watched) -> None:

@@ -34,3 +34,5 @@ def test_explain_tells_all_of_a_signature(name: str, capsys: pytest.CaptureFixtu
 def test_unknown_signature_is_refused_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "huge-page"]) == 2
     assert "there is no signature huge-page, did you mean huge-pages?" in capsys.readouterr().err
+    assert main(["explain", "xyzzy"]) == 2
+    assert "there is no signature xyzzy; explain without a name lists them" in capsys.readouterr().err

@@ -150,7 +150,13 @@ def test_history_is_one_minute() -> None:
         (learning(0.5), "learning, 50%"),
         (judged(), "quiet, score 0.40 (bound 1.00), calibrated"),
         (judged(score=math.nan), "no score, calibrated"),
-        (alarm(), "ALARM: storage, score 2.50 (bound 1.00), calibrated, since 12 s: storage_busy_ratio"),
+        (judged(score=1.5), "over the bound, score 1.50 (bound 1.00), calibrated"),
+        (judged(score=1.5, maintained=True), "maintenance, score 1.50 (bound 1.00), calibrated"),
+        (
+            alarm(),
+            "ALARM: storage, score 2.50 (bound 1.00), calibrated, since 12 s: "
+            'storage_busy_ratio{device="vda"} (mean) 97 %',
+        ),
     ],
 )
 def test_plain_line_says_the_state(shown: Judged, expected: str) -> None:
