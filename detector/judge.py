@@ -15,7 +15,7 @@ from detector.training import MOST_ROWS
 
 DAY_S = 86400.0
 MAXIMA_PERIOD_S = 60.0
-MAXIMA_KEPT_S, LEAST_MAXIMA_KEPT = 7 * 86400.0, 1000
+MAXIMA_KEPT_S, LEAST_MAXIMA_KEPT = 7 * DAY_S, 1000
 BEFORE_KEPT = 20  # windows before an onset: what an episode's deviations are contrasted with
 SETTLING_SHARE, LONGEST_SETTLING_S = 0.15, 20.0  # of a first baseline: who starts to watch a host disturbs it
 LEAST_ROWS = 10 * FOLDS

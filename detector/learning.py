@@ -124,9 +124,8 @@ def _fit_peers(state: HostState, judge_by: Judge, rules: int) -> PeerState:
 def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], judge_by: Judge) -> HostState:
     """The state after learning from a window; from none of them while an episode is open or just over."""
     episode = state.episode
-    training = state.training
-    freeze_s = judge_by.freeze_s(episode.onset_s - training.oldest_s)
-    if episode.open and not state.rebaselining and end_s - episode.onset_s > freeze_s:
+    if episode.open and not state.rebaselining and _outlasts_what_is_known(state, end_s, judge_by):
+        training = state.training
         for each_s, each in state.flagged:
             training = training.add(each_s, each, names, judge_by.stride_s)
         peers = replace(state.peers, worst=-np.inf)
@@ -152,6 +151,12 @@ def learn(state: HostState, end_s: float, x: Float32s, names: tuple[str, ...], j
         training = training.add(*pending[0], names, judge_by.stride_s)
         pending = pending[1:]
     return replace(state, training=training, pending=pending)
+
+
+def _outlasts_what_is_known(state: HostState, end_s: float, judge_by: Judge) -> bool:
+    """Whether the open episode has lasted for so long that it is the new normal."""
+    onset_s = state.episode.onset_s
+    return end_s - onset_s > judge_by.freeze_s(onset_s - state.training.oldest_s)
 
 
 def settle_earlier(state: HostState, onset_s: float, names: tuple[str, ...], judge_by: Judge) -> HostState:

@@ -168,18 +168,17 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     level = max(own, apart)
     onset_s = _onset(state, max(sudden, apart), end_s, judge_by)
     subsystem = state.episode.subsystem
-    if not (level >= CLOSE_AT and end_s - state.expected_s <= SAME_TIME_S):
-        state = replace(state, expected_s=NEVER)  # it is over, or has lasted for too long
+    goes_on = level >= CLOSE_AT and end_s - state.expected_s <= SAME_TIME_S  # what was expected as it began
+    expected_s = state.expected_s if goes_on else NEVER
     if state.episode.opens(level):
         opening = Opening(end_s, onset_s, max(sudden, apart) <= 1.0, apart > own)
         opened = _opened(state, opening, judge_by)
-        subsystem = _blamed(opened, model, opening, judge_by)
-        if apart <= 1.0 and _expected(opened, model, opening, judge_by):
-            began_s = onset_s if np.isnan(state.expected_s) else state.expected_s
-            state, level = replace(state, expected_s=began_s), 0.0
-        elif not state.episode.resumes(end_s, subsystem, judge_by.merge_s):
-            state = _opened(settle_earlier(state, onset_s, names, judge_by), opening, judge_by)
+        if apart <= 1.0 and (goes_on or _expected(opened, model, opening, judge_by)):
+            level, expected_s = 0.0, state.expected_s if goes_on else onset_s
         else:
+            subsystem = _blamed(opened, model, opening, judge_by)
+            if not state.episode.resumes(end_s, subsystem, judge_by.merge_s):
+                opened = _opened(settle_earlier(state, onset_s, names, judge_by), opening, judge_by)
             state = opened
     pages = page(state, sudden, lasting, apart)
     episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
@@ -188,6 +187,7 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     return replace(
         state,
         episode=episode,
+        expected_s=expected_s,
         lasts=state.lasts and episode.open,
         # What was told after the save that this is out of was judged as it is now, and counted.
         untold=judge_by.again and not end_s > state.told_s,
@@ -222,9 +222,7 @@ def _blamed(state: HostState, model: Model, opening: Opening, judge_by: Judge) -
 
 
 def _expected(state: HostState, model: Model, opening: Opening, judge_by: Judge) -> bool:
-    """Whether what opens has come at this time of other days, when it was told, or is the rest of such."""
-    if not np.isnan(state.expected_s):
-        return True
+    """Whether what opens has come at this time of other days, when it was told."""
     assert state.before is not None, "as an episode opens it is set"
     sizes = np.stack([size for _, size in state.sizes[-judge_by.votes :]]).astype(np.float64)
     newest = Pattern(opening.onset_s, "", model.names, shape_of(sizes, state.before))

@@ -202,7 +202,7 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     _state(
         "memory_hugetlb_bytes",
-        "Memory set aside for huge pages of all sizes.",  # three pages of 1 GiB are as few as three of 2 MiB
+        "Memory set aside for huge pages of all sizes.",  # by number three pages of 1 GiB are as few as three of 2 MiB
         level(memory.HUGETLB_BYTES),
         "B",
         floor=64 * _MEGABYTE,
