@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from catalog.duration import parse_duration
 from detector import schedule
-from detector.incidents.ask import EARLIEST_S, LATEST_S, AskError
+from detector.incidents.ask import EARLIEST_S, LATEST_S, AskError, date_s
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_of_past, judge_past, past_of
 from detector.scores import ScoreFile, score_file
@@ -22,7 +21,7 @@ from detector.sink import Judged
 from detector.source import Source
 
 _SHOWN = 40
-_NOW = re.compile(r"now(?:-(.+))?")
+_NOW, _NUMBER = re.compile(r"now(?:-(.+))?"), re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +70,13 @@ def asked_stretch(
 
 def _seconds(text: str, now_s: float) -> float:
     """NaN of what is no time."""
+    match = _NOW.fullmatch(text)
+    if match is None:
+        return float(text) if _NUMBER.fullmatch(text) else date_s(text)
     try:
-        if match := _NOW.fullmatch(text):
-            return now_s - (parse_duration(match[1]) if match[1] else 0.0)
-        if re.fullmatch(r"\d+(\.\d+)?", text):
-            return float(text)
-        time = datetime.fromisoformat(text)
+        return now_s - (parse_duration(match[1]) if match[1] else 0.0)
     except ValueError:
         return math.nan
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def backtest(

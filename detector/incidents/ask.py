@@ -49,7 +49,7 @@ def parse_time(text: str, field: str) -> float:
     Raises:
         AskError: it is neither.
     """
-    seconds = float(text) if _SECONDS.fullmatch(text) else _date(text)
+    seconds = float(text) if _SECONDS.fullmatch(text) else date_s(text)
     if not EARLIEST_S <= seconds <= LATEST_S:  # NaN is not either
         shown = text[:_SHOWN].encode("ascii", "replace").decode()
         raise AskError(
@@ -59,7 +59,8 @@ def parse_time(text: str, field: str) -> float:
     return seconds
 
 
-def _date(text: str) -> float:
+def date_s(text: str) -> float:
+    """Seconds since the epoch of a date and time, which is UTC where it says no other; NaN of what is none."""
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
