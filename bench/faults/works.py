@@ -10,9 +10,12 @@ import hashlib
 import mmap
 import os
 import random
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +46,25 @@ def train(folder: Path, off: Event) -> None:
         if step % 400 == 0:
             _write(checkpoint, 24, off)
     checkpoint.unlink(missing_ok=True)
+
+
+def build(folder: Path, off: Event) -> None:
+    """Compiles Python's own library with two programs, again and again."""
+    command = [sys.executable, "-m", "compileall", "-q", "-f", "-j", "2", sysconfig.get_path("stdlib")]
+    while not off.is_set():
+        # A group of its own, as the two programs do not end with the one that started them.
+        with subprocess.Popen(
+            command,
+            env=os.environ | {"PYTHONPYCACHEPREFIX": str(folder)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as compiler:
+            while compiler.poll() is None and not off.wait(0.2):
+                pass
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(compiler.pid, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def copy(folder: Path, off: Event) -> None:
@@ -174,5 +196,5 @@ def xid(folder: Path, off: Event) -> None:
 
 
 WORKS: Mapping[str, Work] = {
-    work.__name__: work for work in (nothing, train, copy, write, burn, hog, leak, swap, thrash, fill, xid)
+    work.__name__: work for work in (nothing, train, build, copy, write, burn, hog, leak, swap, thrash, fill, xid)
 }
