@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 
@@ -18,6 +18,10 @@ from detector.report.markdown import as_markdown
 from detector.report.period import report_of_period
 
 FIELDS = ("incident", "instance", "at", "from", "to", "format")
+_EXCLUDES: Mapping[str, Sequence[str]] = {
+    "incident": ("instance", "at", "from", "to", "beside", "recording"),
+    "at": ("from", "to", "beside", "recording"),
+}
 _NEAR_S = 3600.0
 _LEAD_S = 120.0  # an alert fires a while after the onset, and this much earlier by a clock that is off
 
@@ -38,12 +42,13 @@ FORMATS: Mapping[str, tuple[str, Callable[[Report], str]]] = {
 
 
 def answer(store: IncidentStore, fields: Mapping[str, str]) -> Report:
-    """The report of the incident that is named or nearest ``at`` a time or in the hour before, else of the period.
+    """The report of the incident that is named, or is nearest ``at`` a time or in the hour before, else of the period.
 
     Raises:
-        AskError: a field is wrong.
+        AskError: a field is wrong, or two ask for different things.
         NotFoundError: no incident has that id.
     """
+    check_together(fields)
     if fields.get("incident"):
         incident = store.get(fields["incident"])
         if incident is None:
@@ -51,14 +56,21 @@ def answer(store: IncidentStore, fields: Mapping[str, str]) -> Report:
         return report_of(incident, signatures())
     span = asked_span(fields)
     if fields.get("at"):
-        if fields.get("from") or fields.get("to"):
-            raise AskError("at: is one moment, and cannot be asked for together with from or to")
         at_s = parse_time(fields["at"], "at")
         nearest = _nearest(store, span.instance, at_s)
         if nearest is not None:
             return report_of(nearest, signatures())
         span = Span(span.instance, at_s - _NEAR_S, at_s + _NEAR_S)
     return report_of_period(store.select(span.instance, span.from_s, span.to_s), span)
+
+
+def check_together(fields: Mapping[str, str], dashes: str = "") -> None:
+    """Raises AskError where two fields ask for different things; ``dashes`` stand before their names."""
+    for name, others in _EXCLUDES.items():
+        wrong = " and ".join(f"{dashes}{other}" for other in others if fields.get(other))
+        if fields.get(name) and wrong:
+            right = " and ".join(f"{dashes}{other}" for other in ("instance", "format") if other not in others)
+            raise AskError(f"{dashes}{name}: cannot be asked for together with {wrong}, only with {right}")
 
 
 def rendering(fields: Mapping[str, str], default: str) -> tuple[str, Callable[[Report], str]]:

@@ -15,7 +15,7 @@ from detector.incidents.ask import AskError
 from detector.incidents.store import FILE, IncidentStore
 from detector.options import Options
 from detector.replay import Past, ReplayError, judge_of_past
-from detector.report.answer import NotFoundError, answer, rendering
+from detector.report.answer import NotFoundError, answer, check_together, rendering
 from detector.report.comparison import report_of_comparison
 from detector.report.document import Report
 from detector.report.levels import Levels, levels_of
@@ -32,11 +32,15 @@ def report(
     """The text of the report that the command line asks for.
 
     Raises:
-        AskError: a flag is wrong. NotFoundError: there is no such incident, or none are remembered.
+        AskError: a flag is wrong, or two do not go together.
+        NotFoundError: there is no such incident, or none are remembered.
         ReplayError, RecordingError, SourceError: a past cannot be read.
     """
     _, write = rendering({"format": options.form}, "md")
-    if options.beside or options.recording != Path():
+    recording = "" if options.recording == Path() else str(options.recording)
+    named = {"incident": options.incident, "instance": options.instance}
+    check_together({**named, **_times(options), "beside": options.beside, "recording": recording}, "--")
+    if options.beside or recording:
         return write(_compared(options, settings, clock, progress))
     directory = state_directory(settings, environment)
     try:
@@ -68,9 +72,13 @@ def _remembered(directory: Path | None, fields: Mapping[str, str]) -> Report:
     return replace(found, lead=f"{found.lead} What is remembered was read in {directory}.") if nothing else found
 
 
+def _times(options: Options) -> dict[str, str]:
+    return {"at": options.at_time, "from": options.from_time, "to": options.to_time}
+
+
 def _fields(options: Options, clock: Clock) -> dict[str, str]:
-    times = {"at": options.at_time, "from": options.from_time, "to": options.to_time}
-    seconds = {name: repr(asked_time(text, f"--{name}", clock.wall_s())) for name, text in times.items() if text}
+    times = _times(options).items()
+    seconds = {name: repr(asked_time(text, f"--{name}", clock.wall_s())) for name, text in times if text}
     return {"incident": options.incident, "instance": options.instance, **seconds}
 
 

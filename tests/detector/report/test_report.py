@@ -183,7 +183,8 @@ def test_period_without_incidents_says_so() -> None:
     [
         ({"at": "soon"}, "at: must be seconds"),
         ({"from": "5", "to": "1"}, "to: must not be before from"),
-        ({"at": "5", "from": "1"}, "at: is one moment"),
+        ({"at": "5", "from": "1"}, "^at: cannot be asked for together with from, only with instance and format$"),
+        ({"incident": "x", "at": "5", "to": "9"}, "^incident: cannot be asked for together with at and to, only with"),
     ],
 )
 def test_wrong_question_names_the_field(fields: dict[str, str], told: str) -> None:

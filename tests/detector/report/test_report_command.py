@@ -121,6 +121,24 @@ def test_wrong_flag_is_named(dump: Path, given: dict[str, Any], error: type[Exce
         told(recording=dump, **given)
 
 
+@pytest.mark.parametrize(
+    ("given", "first", "second"),
+    [
+        ({"incident": "x", "at_time": at(1)}, "--incident", "--at"),
+        ({"incident": "x", "instance": SICK}, "--incident", "--instance"),
+        ({"incident": "x", **FAULT}, "--incident", "--from and --to"),
+        ({"incident": "x", "beside": QUIET}, "--incident", "--beside"),
+        ({"at_time": at(1), "from_time": at(2)}, "--at", "--from"),
+        ({"at_time": at(1), "recording": Path("there")}, "--at", "--recording"),
+    ],
+)
+def test_flags_that_ask_for_different_things_are_named(
+    given: dict[str, Any], first: str, second: str, state: Path
+) -> None:
+    with pytest.raises(AskError, match=f"^{first}: cannot be asked for together with {second}, only with --"):
+        told(state=state, **given)
+
+
 def test_where_nothing_is_remembered_the_way_out_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=f"remembered in {tmp_path}/none: --state.directory names another folder"):
         told(state=tmp_path / "none")
