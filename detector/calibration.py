@@ -17,6 +17,7 @@ import numpy.typing as npt
 from detector.frame import Floats
 
 ENOUGH_EXCESSES = 50
+MAXIMA_SHARE = 0.1  # of them are the tail that a bound is set on: none lies lower
 MOST_SHAPE = 0.5
 SEEN_MARGIN = 1.1  # what the model in use has been fitted on does not alarm it
 MARGIN, PAGE_MARGIN = 1.25, 1.5
@@ -175,10 +176,10 @@ def calibrate(
     tail = fit_tail(held_out, 0.05 if pareto else 0.1, pareto)
     sample = np.quantile(held_out, np.linspace(0.0, 1.0, SAMPLE_POINTS))
     least = max(least_bound, seen, tail.level + tail.scale)
-    if len(maxima) * 0.1 >= ENOUGH_EXCESSES:
-        extremes = fit_tail(maxima, 0.1, pareto=True)
+    if len(maxima) * MAXIMA_SHARE >= ENOUGH_EXCESSES:
+        extremes = fit_tail(maxima, MAXIMA_SHARE, pareto=True)
         warning, page = (
-            extremes.quantile(min(0.1, per_day / maxima_per_day))
+            extremes.quantile(min(MAXIMA_SHARE, per_day / maxima_per_day))
             for per_day in (rule.warning_per_day, rule.page_per_day)
         )
         # A tail of few maxima runs on for ever; what is that far beyond all that was seen is no healthy host's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from detector.calibration import Rule
+from detector.calibration import MAXIMA_SHARE, Rule
 from detector.channels import HOLD_INTERVALS, TIER_INTERVAL_S
 from detector.episode import MERGE_S
 from detector.fusion import Smoothing
@@ -77,6 +77,14 @@ class Judge:
     def maxima_kept(self) -> int:
         """Largest alarm statistics that are remembered: a week's, more where these are too few to set a bound on."""
         return max(LEAST_MAXIMA_KEPT, round(MAXIMA_KEPT_S / self.maxima_period_s))
+
+    def rules(self, peers: bool) -> int:
+        """How many alarm rules share the budget, of a host that is compared with peers or not."""
+        return 1 + (self.lasting is not None) + peers
+
+    def most_per_day(self, peers: bool) -> float:
+        """How many alarms a day a budget can ask for: the bound of a larger one lies no lower."""
+        return self.rules(peers) * MAXIMA_SHARE * DAY_S / self.maxima_period_s
 
     def freeze_s(self, known_s: float) -> float:
         """How long an alarm lasts before it is the new normal, on a host that was known for so long before it: it need

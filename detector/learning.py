@@ -51,7 +51,7 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
     growing = _growing(state)
     maxima, lasting_maxima = (np.empty(0) if growing else each for each in (state.maxima, state.lasting_maxima))
     per_day = DAY_S / judge_by.maxima_period_s
-    rules = 1 + (judge_by.lasting is not None) + bool(state.peers.group)
+    rules = judge_by.rules(bool(state.peers.group))
     peers = _fit_peers(state, judge_by, rules)
     past = {FUSED: (judge_by.sudden.shared(rules), maxima)}
     if judge_by.lasting is not None:

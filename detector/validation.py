@@ -8,10 +8,13 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from catalog.duration import format_duration
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector import schedule
 from detector.clock import Clock
@@ -55,7 +58,7 @@ class Report:
     hosts: Sequence[Described] = ()
     costs: Sequence[Cost] = ()
     series: int = 0
-    alarms_per_day: Mapping[str, float] = field(default_factory=dict)
+    alarms_per_day: dict[str, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -77,8 +80,9 @@ def validate(settings: Settings, environment: Mapping[str, str], clock: Clock) -
     report.notes += _notes(report, settings)
     judged = [one for one in report.hosts if not one.trouble]
     report.series = series_of_a_host() * len(judged)
-    budget = settings.alarms_per_host_day
-    report.alarms_per_day = {"warning": budget.warning * len(judged), "page": budget.page * len(judged)}
+    most = [_most_per_day(one, settings) for one in judged]
+    for kind, asked in settings.alarms_per_host_day:
+        report.alarms_per_day[kind] = sum(min(asked, each) for each in most)
     return report
 
 
@@ -204,9 +208,26 @@ def _notes(report: Report, settings: Settings) -> Iterator[str]:
             f"baseline.duration: {duration(settings.baseline.duration_s)} hold too few windows of a host that is "
             f"scraped so rarely; its first model takes {duration(learning_s)}"
         )
+    yield from _budgets(hosts, settings)
     slow = [cost for cost in report.costs if cost.read_s > cost.stride_s / 2]
     if slow:
         yield f"window.stride: reading {slow[0].host.instance} took {slow[0].read_s:.1f} s, more than half of a stride"
+
+
+def _budgets(hosts: Sequence[Described], settings: Settings) -> Iterator[str]:
+    """Which alarm budgets are larger than what some hosts can be held to."""
+    most, rarest = min(((_most_per_day(one, settings), one) for one in hosts), key=itemgetter(0), default=(inf, None))
+    for kind, asked in settings.alarms_per_host_day:
+        if rarest is not None and asked > most:
+            yield (
+                f"alarms_per_host_day.{kind}: {asked:g} a day cannot be reached where samples are so far apart; "
+                f"{rarest.host.instance}, sampled every {format_duration(round(rarest.interval_s, 1))}, is held to "
+                f"{most:.3g}"
+            )
+
+
+def _most_per_day(one: Described, settings: Settings) -> float:
+    return judge_for(settings, one.interval_s).most_per_day(bool(one.host.peer))
 
 
 def _learning_s(one: Described, settings: Settings) -> float:

@@ -97,6 +97,23 @@ def test_short_baseline_of_a_rarely_scraped_host_is_noted(store: Server) -> None
     assert note.startswith("baseline.duration: 2 min 0 s hold too few windows")
 
 
+def test_budget_that_cannot_be_reached_at_the_interval_of_the_samples_is_noted(tmp_path: Path) -> None:
+    end_s = float(int(time.time()) - 5)
+    with start_victoria_metrics(tmp_path) as server:
+        write(server, node_host({"job": "node", "instance": "rare:9100"}, end_s - 300.0 * np.arange(60)[::-1]))
+        found = tried(server.url, alarms_per_host_day__warning="20")
+        budget = [note for note in found.notes if note.startswith("alarms_per_host_day")]
+        within = tried(server.url, alarms_per_host_day__warning="5")
+    assert budget == [
+        "alarms_per_host_day.warning: 20 a day cannot be reached where samples are so far apart; rare:9100, sampled "
+        "every 5m, is held to 5.76"
+    ]
+    assert found.alarms_per_day == pytest.approx({"warning": 5.76, "page": 0.05})
+    assert f"note: {budget[0]}\n" in as_text(found)
+    assert budget[0] in as_json(found)["notes"]
+    assert not any("alarms_per_host_day" in note for note in within.notes)
+
+
 @pytest.mark.parametrize(
     ("flag", "value", "said"),
     [
