@@ -15,9 +15,10 @@ from detector import recording
 from detector.config import is_text, nearest
 from detector.settings import ENVIRONMENT_PREFIX, walk
 
+PROGRAM = "hostpulse-detector"
 GOOD, FAILED, USAGE, ALARM = 0, 1, 2, 3
 _COMPLETION, _VERSION = "completion", "version"
-_BARE = (_COMPLETION, _VERSION, "explain")  # these take no settings
+BARE = (_COMPLETION, _VERSION, "explain")  # these take no settings
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
 _TIMES = "2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
@@ -96,18 +97,18 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """All commands with their flags."""
-    parser = _Parser(prog="hostpulse-detector", description="Judges hosts from their hardware signals alone.")
+    parser = _Parser(prog=PROGRAM, description="Judges hosts from their hardware signals alone.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, about in COMMANDS.items():
         command = commands.add_parser(
             name,
             help=about,
             description=about,
-            epilog=_EPILOG if name not in _BARE else None,
+            epilog=_EPILOG if name not in BARE else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        if name not in _BARE:
+        if name not in BARE:
             _add_flags(command)
         add_own_flags(name, command)
     return parser
@@ -118,7 +119,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     parser = build_parser()
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
-        taken = [] if known.command in _BARE else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
+        taken = [] if known.command in BARE else [f"--{_FILE_FLAG}", *(setting.flag for setting in walk())]
         parser.error(f"unknown argument {unknown[0]}{nearest(unknown[0].partition('=')[0], taken)}")
     given = vars(known)
     for name, value in given.items():

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.decomposition import PCA
-from sklearn.ensemble import IsolationForest
 
 from detector.frame import Floats
 from detector.training import align
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import IsolationForest
 
 CONTAMINATION = 0.01
 EXPLAINED = 0.95  # of the variance, by the components that Mahalanobis' distance is taken in
@@ -56,6 +58,9 @@ def fit_paper(x: Floats, names: tuple[str, ...]) -> PaperModel | None:
 
     None where no feature is left.
     """
+    from sklearn.decomposition import PCA
+    from sklearn.ensemble import IsolationForest
+
     filled = np.where(np.isnan(x).all(axis=0), 0.0, x)
     varying = np.nanmax(filled, axis=0) > np.nanmin(filled, axis=0)
     if not varying.any():

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from detector import learning, pipeline, schedule
 from detector.buffer import Buffer
@@ -19,6 +18,7 @@ from detector.settings import Settings
 from detector.sink import Judged
 from detector.source import Host
 from detector.state import HostState
+from detector.threads import one_thread
 from detector.verdict import Cause, Verdict
 from detector.watch import MOST_WINDOWS, judge_for
 
@@ -140,7 +140,7 @@ def judge_past(
     Raises:
         ReplayError: too little is there to judge any of it, or it was stopped.
     """
-    threadpool_limits(1)  # on matrices of this size more threads only wait for each other
+    one_thread()
     judge = judge_of_past(settings, past.interval_s)
     _check_length(past, judge)
     span_s = max(past.span_s[0], from_s), past.span_s[1]

@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from catalog import outputs
 from detector import logs, schedule, sink
 from detector import source as sources
 from detector.claim import FULL, Claims
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
-from detector.detectors.registry import registered
 from detector.incidents.store import IncidentStore
 from detector.judge import Judge
 from detector.loop import Loop
@@ -32,6 +29,7 @@ from detector.sinks.metrics import MetricsSink, as_json
 from detector.source import Source
 from detector.store import Store
 from detector.telemetry import Telemetry
+from detector.threads import one_thread
 
 _CHECK_S = 2.0
 _STUCK_S = 60.0
@@ -118,8 +116,7 @@ class Service:
 
     def __init__(self, options: Options, settings: Settings, environment: Mapping[str, str], clock: Clock) -> None:
         """Raises StartError."""
-        registered()  # seconds of imports, which beside the first fit would hold up the scoring of every host
-        threadpool_limits(1)  # on matrices of this size more threads only wait for each other
+        one_thread()
         self._options, self._settings, self._environment, self._clock = options, settings, environment, clock
         self._watcher = Watcher(options.file) if options.file else None
         self._checked_s = clock.elapsed_s()

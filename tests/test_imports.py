@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
-from tests.tree import PRODUCT, ROOT, Source, product
+from tests.fresh import HEAVY, imported_by
+from tests.tree import PRODUCT, Source, product
 
 OUTSIDE = {
     "catalog": set[str](),
@@ -42,7 +42,7 @@ IMPURE = {
     "asyncio",
     "secrets",
 }
-HEAVY = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml", "pyarrow", "shtab")
+FOREIGN = ("numpy", "sklearn", "requests", "pydantic", "prometheus_client", "pynvml", "pyarrow", "shtab")
 
 
 def _outside(source: Source) -> set[str]:
@@ -84,11 +84,24 @@ def test_core_of_the_detector_has_all_its_stages() -> None:
 
 
 def test_exporter_stays_light() -> None:
-    program = f"import exporter.__main__, sys; print(*(name for name in {HEAVY} if name in sys.modules))"
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
-    )
-    assert run.stdout.split() == []
+    assert imported_by("import exporter.__main__", FOREIGN) == []
+
+
+def test_detector_begins_without_what_only_some_of_its_work_needs() -> None:
+    assert imported_by("import detector.commands.with_settings") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["version"], ["explain"]])
+def test_command_that_judges_nothing_imports_nothing_that_does(arguments: list[str]) -> None:
+    program = """
+import contextlib, detector.__main__
+with contextlib.suppress(SystemExit):
+    detector.__main__.main()"""
+    assert imported_by(program, (*HEAVY, "tornado", "detector.commands.with_settings"), arguments) == []
+
+
+def test_detector_has_its_signals_before_anything_takes_long() -> None:
+    assert imported_by("import detector.__main__", ("numpy", "pydantic", "requests", "detector.options")) == []
 
 
 def _tops(source: Source) -> set[str]:

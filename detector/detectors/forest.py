@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import config_context
-from sklearn.tree import ExtraTreeRegressor
 
 from detector.detectors.protocol import Detector, Layout, Scores, share_out
 from detector.frame import Floats
+
+if TYPE_CHECKING:
+    from sklearn.tree import ExtraTreeRegressor
 
 TREES = 100
 ROWS_PER_TREE = 256
@@ -151,6 +152,9 @@ def _mean_path(rows: npt.NDArray[np.intp]) -> Floats:
 
 def grown(table: Floats, rows: int) -> list[ExtraTreeRegressor]:
     """Isolation trees of so many rows of ``table`` [N, 4 G] each; the same table gives the same trees."""
+    from sklearn import config_context
+    from sklearn.tree import ExtraTreeRegressor
+
     chance = np.random.RandomState(0)  # the kind that scikit-learn's trees can share: a new one for each takes longer
     x, depth = table.astype(np.float32), int(np.ceil(np.log2(rows)))
     trees = []

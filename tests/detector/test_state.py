@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from detector.recurrence import Pattern
 from detector.state import SCHEMA_VERSION, HostState, OtherVersionError, feature_of
 from tests.detector.synthetic import INSTANCE, fault_of, synthetic_frame
 from tests.detector.watching import Watched, scores, watch
+from tests.fresh import imported_by
 
 
 def _through_a_file(state: HostState) -> HostState:
@@ -33,6 +35,27 @@ def test_restored_state_judges_as_the_one_that_was_saved(learned: Watched) -> No
     for before, after in zip(one.verdicts, other.verdicts, strict=True):
         assert replace(before, causes=()) == replace(after, causes=())
         assert [cause.channel for cause in before.causes] == [cause.channel for cause in after.causes]
+
+
+def test_restored_state_judges_without_what_its_next_fit_imports(learned: Watched, tmp_path: Path) -> None:
+    header, arrays = learned.state.to_arrays()
+    np.savez(tmp_path / "state.npz", allow_pickle=False, **arrays)
+    (tmp_path / "header.json").write_text(json.dumps(header))
+    program = """
+import json, sys, numpy as np
+from detector.learning import fit
+from detector.state import HostState
+from tests.detector.synthetic import synthetic_frame
+from detector.threads import one_thread
+from tests.detector.watching import JUDGE, scores, watch
+one_thread()
+state = HostState.from_arrays(json.load(open("header.json")), dict(np.load("state.npz")))
+watched = watch(synthetic_frame(260.0), state=state, after_s=243.0, fits=False)
+assert np.isfinite(scores(watched)).all() and len(watched.verdicts) > 10
+assert "sklearn" not in sys.modules, "judging needs none of it"
+fit(watched.state, JUDGE)
+"""
+    assert "sklearn" in imported_by(program, folder=tmp_path)
 
 
 def test_restored_state_goes_on_learning_from_what_it_had(learned: Watched) -> None:

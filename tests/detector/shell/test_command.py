@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,35 @@ def test_signal_that_comes_during_the_start_ends_the_program_well_or_not_at_all(
                 wait_until(lambda: "serving on" in log.read_text(), 60, "the start goes on")
                 process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0, log.read_text()
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_that_comes_while_the_program_is_loaded_ends_it_without_a_word(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with _loading(tmp_path, "run") as process:
+        process.send_signal(signal.SIGHUP)  # leaves it alone: else it would be what ends it
+        process.send_signal(number)
+        assert process.wait(60) == -number
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@contextmanager
+def _loading(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The program as it imports something, which takes until it is ended."""
+    gate = folder / "gate"
+    os.mkfifo(gate)
+    (folder / "requests.py").write_text(f"open({str(gate)!r}).read()\n")
+    command = [sys.executable, "-m", "detector", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
+        try:
+            writing = wait_until(lambda: _read_by_now(gate), 60, "the import")
+            yield process
+            os.close(writing)
         finally:
             process.kill()
 
