@@ -28,13 +28,12 @@ from detector.steps import Companies, Piece, key_of, piece_of
 from detector.store import Store
 from detector.telemetry import Telemetry
 from detector.trainer import Judging, Trainer
-from detector.watch import Batch, Watch
+from detector.watch import FEW_WINDOWS, Batch, Watch
 
 _BUDGET_STRIDES = 0.5  # how long a round may judge windows of hosts that are behind
 _SILENCE_S, _SILENCE_STRIDES = 10.0, 5
 _ABSENT_S = 3600.0  # how long the model of a host that left is kept in memory
 _LAST_SAVES_S, _LAST_READS_S, _LAST_FIT_S = 1.5, 0.4, 0.1
-_FEW_WINDOWS = 5
 
 Part = tuple[Watch, Batch]
 T = TypeVar("T")
@@ -292,13 +291,13 @@ class Loop:
         )
         for sink in self._sinks:
             self._guard(sink, sink.publish, judged)
-        return not (self._trainer.begin_if_due(watch, end_s, judge) and len(batch.ends_s) > _FEW_WINDOWS)
+        return not (self._trainer.begin_if_due(watch, end_s, judge) and len(batch.ends_s) > FEW_WINDOWS)
 
     def _plan(self, watch: Watch, batch: Batch, judged: int) -> None:
         """When the host is due again."""
         now_s = self._clock.elapsed_s()
         left = batch.left + len(batch.ends_s) - judged
-        watch.behind = left > _FEW_WINDOWS
+        watch.behind = left > FEW_WINDOWS
         if judged:
             watch.misses, watch.succeeded_s = 0, now_s
             self._keeper.save_if_due(watch)

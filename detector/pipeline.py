@@ -73,7 +73,8 @@ def judge_window(
         middle = company.middle(state.instance, names)
         x, names = np.concatenate([x, middle.astype(np.float32)]), extended(names, company.group)
     disturbed_from_s, disturbed_until_s = state.disturbed_s
-    if np.isnan(window.x).all() or disturbed_from_s < end_s <= disturbed_until_s:
+    at_work = disturbed_from_s < end_s <= disturbed_until_s and not state.episode.open  # one that is open goes on
+    if np.isnan(window.x).all() or at_work:
         if state.model is not None:
             # A quiet vote: an episode that is open ends when the rule says so, not with the first such window.
             scored = _with_score(state, Scored(end_s, NEVER, NEVER), judge_by)
@@ -103,14 +104,18 @@ def judge_window(
     return state, _verdict(state, model, judgement, rating, compared, window, company, judge_by)
 
 
-def disturbed(state: HostState, fit_s: float, last_end_s: float, judge_by: Judge) -> HostState:
-    """The state, so that no window is judged that shows the fit of ``fit_s`` seconds which ended after ``last_end_s``.
+def disturbed(state: HostState, work_s: float, last_end_s: float, judge_by: Judge) -> HostState:
+    """The state, so that no episode opens by windows that show the ``work_s`` seconds of work, a fit or the start of
+    the program, which ended after ``last_end_s``.
 
-    A detector may run on the host that it judges, where fitting a model is not how the host usually is.
+    A detector may run on the host that it judges, where that is not how the host usually is.
     """
-    return replace(
-        state, disturbed_s=(last_end_s - fit_s - judge_by.stride_s, last_end_s + judge_by.window_s + judge_by.stride_s)
-    )
+    from_s = last_end_s - work_s - judge_by.stride_s
+    until_s = last_end_s + judge_by.window_s + judge_by.stride_s
+    before_from_s, before_until_s = state.disturbed_s
+    if before_until_s >= from_s and before_from_s <= until_s:  # one follows the other
+        from_s, until_s = min(from_s, before_from_s), max(until_s, before_until_s)
+    return replace(state, disturbed_s=(from_s, until_s))
 
 
 def _smoothed(state: HostState, end_s: float, newest: Floats, judge_by: Judge) -> tuple[HostState, Floats]:

@@ -74,7 +74,7 @@ class Reading:
         """Read one host, on a reading thread."""
         begun_s = self._clock.elapsed_s()
         try:
-            return read(watch, source, store, settings)
+            return read(watch, source, store, settings, self._clock.age_s())
         finally:
             self._telemetry.observe(outputs.READ_DURATION, self._clock.elapsed_s() - begun_s, source.name)
 

@@ -16,6 +16,7 @@ from detector import schedule
 from detector.frame import Frame
 from detector.fusion import Smoothing
 from detector.judge import Judge
+from detector.pipeline import disturbed
 from detector.settings import Settings
 from detector.source import Host, Source, SourceError
 from detector.state import HostState
@@ -23,9 +24,11 @@ from detector.store import Store
 from detector.verdict import Verdict
 
 MOST_WINDOWS = 60  # judged on one read
+FEW_WINDOWS = 5  # of which nobody notices that they are judged at once
 _SAME_INTERVAL = 0.2  # a scrape interval that moved by less than this part is the same one
 _CLOCK_RAN_BACK_S = 60.0
 _CONSTANT_S = 3600.0  # what a host is changes at a reboot at most
+_START_LIMIT_S = 60.0  # how long after its start a program may still be busy with it
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,6 +70,8 @@ class Watch:
     told_s: float = -math.inf
     """Up to which window's end was told: what is judged anew of it, in other windows, say, is no news."""
     in_history: bool = False
+    starting: bool = False
+    """Whether the program has only just begun to go on with a saved model, and catches up with what it missed."""
     behind: bool = False
     wake_s: float = -math.inf
     misses: int = 0
@@ -131,8 +136,8 @@ def config_hash(judge: Judge) -> str:
     return hashlib.blake2s(repr(judge).encode(), digest_size=8).hexdigest()
 
 
-def read(watch: Watch, source: Source, store: Store | None, settings: Settings) -> Batch:
-    """Read the windows that are next, in a thread of its own.
+def read(watch: Watch, source: Source, store: Store | None, settings: Settings, age_s: float) -> Batch:
+    """Read the windows that are next, in a thread of its own, when the program is ``age_s`` old.
 
     Raises:
         SourceError: the source could not be read.
@@ -141,7 +146,7 @@ def read(watch: Watch, source: Source, store: Store | None, settings: Settings) 
     interval_s = source.interval_s(watch.host)
     if math.isnan(complete_s) or math.isnan(interval_s):
         return Batch((), None, complete_s, 0, 0)
-    _get_ready(watch, interval_s, store, settings)
+    _get_ready(watch, interval_s, store, settings, age_s)
     judge = watch.judge
     assert judge is not None, "a watch that is ready has a judge"
     if not watch.next_number or complete_s < watch.next_end_s - _CLOCK_RAN_BACK_S:
@@ -155,6 +160,9 @@ def read(watch: Watch, source: Source, store: Store | None, settings: Settings) 
         # However long a history takes, none of it is skipped.
         complete_s if watch.in_history else schedule.horizon_s(judge.baseline_s, judge.window_s),
     )
+    if watch.starting:
+        watch.state = disturbed(watch.state, age_s, complete_s, judge)
+        watch.starting = pending.count > FEW_WINDOWS and age_s < _START_LIMIT_S
     watch.in_history &= pending.count > MOST_WINDOWS
     numbers = range(pending.first, min(pending.last, pending.first + MOST_WINDOWS - 1) + 1)
     ends_s = [number * judge.stride_s for number in numbers]
@@ -168,7 +176,7 @@ def read(watch: Watch, source: Source, store: Store | None, settings: Settings) 
     return Batch(ends_s, frame, complete_s, pending.count - len(ends_s), pending.skipped)
 
 
-def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: Settings) -> None:
+def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: Settings, age_s: float) -> None:
     """Settle how the host is judged and what is known of it, at first and when its interval changes."""
     if watch.judge is not None and abs(interval_s / watch.interval_s - 1) < _SAME_INTERVAL:
         _follow(watch, watch.judge, settings)
@@ -191,6 +199,7 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
         _LOG.info("%s goes on with its saved model", host.instance)
         watch.state = replace(saved.state, told_s=saved.told_s)
         watch.next_number = round(saved.end_s / judge.stride_s) + 1
+        watch.starting = age_s < _START_LIMIT_S
     watch.judge = judge_for(settings, interval_s, watch.state.window_s)
 
 

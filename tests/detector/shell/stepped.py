@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,12 +38,16 @@ class SteppedClock:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.stopped = False
+        self.started_s = -math.inf  # as a program that has been there for long
 
     def wall_s(self) -> float:
         return START_S + self.now_s
 
     def elapsed_s(self) -> float:
         return self.now_s
+
+    def age_s(self) -> float:
+        return self.now_s - self.started_s
 
     def wait(self, duration_s: float) -> bool:
         self.now_s += duration_s

@@ -90,6 +90,31 @@ def test_episode_is_told_and_counted_once_over_a_restart(bench: Bench, restart_s
     assert after[-1].end_s - START_S > LATER_S - 2.0
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_start_of_the_program_itself_is_no_episode(bench: Bench, is_new: bool) -> None:
+    """What looks like a fault from 260 to 285 s is the program, which takes so long to start and to catch up."""
+    bench.loop.close()
+    bench.clock.wait(END_S - KNOWN_S)
+    if is_new:
+        bench.clock.started_s = FAULT_S - 1.0
+    bench.new_loop()
+    go(bench, LATER_S + 15.0)
+    beginnings = [onset_s < LATER_S for onset_s in onsets_s(bench.notebook.judged)]
+    assert beginnings == ([False] if is_new else [True, False]), "what comes later is told"
+
+
+def test_open_episode_goes_on_while_the_program_starts(bench: Bench) -> None:
+    go(bench, 270.0)
+    bench.loop.close()
+    assert bench.notebook.judged[-1].verdict.active
+    told = len(bench.notebook.judged)
+    bench.clock.wait(8.0)
+    bench.clock.started_s = 271.0
+    bench.new_loop()
+    go(bench, END_S)
+    assert all(one.verdict.active for one in bench.notebook.judged[told:])
+
+
 @pytest.mark.parametrize("interval", ["5s", "1h"])  # the save before was of the open episode, or of the time before it
 def test_episode_is_counted_once_though_the_newest_save_is_damaged(bench: Bench, tmp_path: Path, interval: str) -> None:
     bench.sections = SECTIONS | {"state": {"interval": interval}}
