@@ -78,13 +78,7 @@ class IncidentStore:
             self._writer, self._reader = _mended(file), _connect(str(file))
 
     def put(self, incident: Incident) -> None:
-        """Write one incident in place of what is known of it; one that an earlier run began goes on.
-
-        Raises sqlite3.Error (disk full, say).
-        """
-        before = self.get(incident.id)
-        if before is not None and before.opened_s < incident.opened_s:
-            incident = incident.continuing(before)
+        """Write one incident in place of what is known of it. Raises sqlite3.Error (disk full, say)."""
         document = zlib.compress(orjson.dumps(incident.as_json()), 1)
         row = incident.id, incident.instance, incident.job, incident.onset_s, incident.end_s, document
         with self._writing, self._writer:

@@ -30,6 +30,7 @@ class IncidentSink(Sink):
         self._telemetry = context.telemetry
         self._signatures = tuple(signatures().values())
         self._cases: dict[Host, Case] = {}
+        self._earlier: dict[Host, tuple[str, Incident | None]] = {}
         self._thread = Background("incidents", 1)
         self._waiting: dict[str, Future[None]] = {}
         self._trouble = ""
@@ -53,6 +54,7 @@ class IncidentSink(Sink):
         case = self._cases.pop(host, None)
         if case is not None:
             self._write(case.leave())
+            self._thread.submit(self._earlier.pop, host, None)
 
     def close(self) -> None:
         """See ``Sink``; what waits to be written gets a moment."""
@@ -65,7 +67,16 @@ class IncidentSink(Sink):
             return
         if len(self._waiting) >= _MOST_WAITING and incident.id not in self._waiting:
             return  # the disk does not follow; the next state of the incident is another chance
-        self._waiting[incident.id] = self._thread.submit(self._store.put, incident)
+        self._waiting[incident.id] = self._thread.submit(self._put, incident)
+
+    def _put(self, incident: Incident) -> None:
+        """Write an incident, together with what an earlier run knew of it."""
+        host = Host(incident.instance, incident.job)
+        if self._earlier.get(host, ("",))[0] != incident.id:
+            self._earlier[host] = incident.id, self._store.get(incident.id)
+        earlier = self._earlier[host][1]
+        continues = earlier is not None and earlier.opened_s < incident.opened_s
+        self._store.put(incident.continuing(earlier) if earlier and continues else incident)
 
     def _account(self) -> None:
         for name, writing in list(self._waiting.items()):

@@ -64,15 +64,6 @@ def test_later_state_of_an_incident_takes_the_place_of_the_earlier() -> None:
     assert (found.peak, found.end_s) == (3.0, START_S + HOUR_S + 60.0)
 
 
-def test_incident_goes_on_after_a_restart_with_what_was_known_before() -> None:
-    store, onset_s = IncidentStore(), START_S + HOUR_S
-    store.put(made(1, end_s=None, peak=4.0, page=True))
-    store.put(made(1, opened=onset_s + 90.0, curve=((onset_s + 90.0, 1.5),)))
-    (found,) = store.select()
-    assert (found.opened_s, found.peak, found.page) == (onset_s + 5.0, 4.0, True)
-    assert found.curve == ((onset_s, 1.2), (onset_s + 1.0, 2.5), (onset_s + 90.0, 1.5))
-
-
 def test_old_incidents_and_those_beyond_the_number_give_way() -> None:
     store = IncidentStore(None, retention_s=DAY_S, most=3)
     for number in range(5):
