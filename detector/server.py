@@ -36,6 +36,8 @@ _TAKE_S = 20.0
 _HEADER_BYTES = 16 << 10
 _BODY_BYTES = 4 << 10
 _REFUSAL_S = 1.0
+_MOST_UNSENT_BYTES = 16 << 20
+_SMALL_BYTES = 64 << 10
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 _START_S = 10.0
 _STOP_S = 0.5
@@ -97,8 +99,16 @@ async def _refuse(stream: IOStream) -> None:
         stream.close()
 
 
+class _Site(Application):
+    """All pages. ``unsent_bytes`` are kept for clients that do not take their answers."""
+
+    unsent_bytes = 0
+
+
 class _Page(RequestHandler):
     """A page made of ``Pages``."""
+
+    application: _Site
 
     def initialize(self, pages: Pages) -> None:
         self.pages = pages
@@ -128,18 +138,34 @@ class _Page(RequestHandler):
         return {name: self.get_query_argument(name) for name in given}
 
     def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> asyncio.Future[None]:
-        """Send the answer. A client that does not take it in time is cut off, or it would keep its place for ever."""
-        connection = self.request.connection
+        """Send the answer. A client that does not take it in time is cut off, or it would keep its place for ever; and
+        a large one is not even begun while too much is kept for others."""
+        connection, site = self.request.connection, self.application
         assert isinstance(connection, HTTP1Connection)
-        taken = super().finish(chunk)
+        if _size(chunk) > _SMALL_BYTES and site.unsent_bytes > _MOST_UNSENT_BYTES:
+            self.clear()
+            self.set_status(503)
+            self.set_header("Retry-After", "1")
+            chunk = "503 other clients have not taken their answers yet\n"
+        taken, kept = super().finish(chunk), _size(chunk)
         if not taken.done():
+            site.unsent_bytes += kept
             cut = asyncio.get_running_loop().call_later(_TAKE_S, connection.stream.close)
-            taken.add_done_callback(lambda _: cut.cancel())
+
+            def is_gone(_: asyncio.Future[None]) -> None:
+                cut.cancel()
+                site.unsent_bytes -= kept
+
+            taken.add_done_callback(is_gone)
         return taken
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - no traceback to strangers
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"{status_code} {self._reason}\n")
+
+
+def _size(chunk: str | bytes | dict[str, Any] | None) -> int:
+    return len(chunk) if isinstance(chunk, str | bytes) else 0
 
 
 def _printable(value: bytes) -> bool:
@@ -321,7 +347,7 @@ class WebServer:
     async def _serve(self, pages: Pages) -> None:
         self._loop = asyncio.get_running_loop()
         rules: list[Any] = [(path, handler, {"pages": pages}) for path, handler in PATHS.items()]
-        application = Application(rules, default_handler_class=_Missing, default_handler_args={"pages": pages})
+        application = _Site(rules, default_handler_class=_Missing, default_handler_args={"pages": pages})
         server = _BoundedServer(
             application,
             idle_connection_timeout=_IDLE_S,

@@ -226,6 +226,20 @@ def test_client_that_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.Mon
     site.server.stop()
 
 
+def test_large_answers_wait_while_too_much_is_kept_for_others() -> None:
+    site = Site(max_connections=8)
+    site.source = "x" * (16 << 20)
+    with socket.create_connection(site.address, 5) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert slow.recv(12) == b"HTTP/1.1 200"
+        crowded = site.get("/")
+        assert (crowded.status_code, crowded.headers["Retry-After"]) == (503, "1")
+        assert "other clients" in crowded.text
+        assert site.get("/-/healthy").status_code == 200, "what is small is answered"
+    wait_until(lambda: site.get("/").status_code == 200, 60, "it is gone")
+    site.server.stop()
+
+
 def test_header_that_is_too_long_is_told_so(site: Site) -> None:
     assert site.get(f"/-/ready?{'x' * 20_000}").status_code == 431
     assert site.get("/", Cookie="x" * 20_000).status_code == 431
