@@ -72,19 +72,20 @@ def snapshot(prometheus: Prometheus) -> Block:
     return Block(blocks[0])
 
 
-def learn(exporter: Server, folder: Path, baseline_s: float) -> str:
+def learn(exporter: Server, folder: Path, baseline_s: float, stride: str) -> str:
     """The relabelling that keeps what a model of the exporter's host uses."""
     state = folder / "state"
     flags = f"--source.exporter.targets={exporter.url}", f"--state.directory={state}"
-    with start_detector(folder, *flags, f"--baseline.duration={baseline_s:g}s") as detector:
+    windows = f"--baseline.duration={baseline_s:g}s", f"--window.stride={stride}"
+    with start_detector(folder, *flags, *windows) as detector:
         wait_until(lambda: b"anomaly_score{" in detector.get("/metrics").content, _LEARNED_LIMIT_S, "a score")
     return keep_rules(state)
 
 
-def measure(seconds: float, baseline_s: float, folder: Path) -> dict[str, Any]:
+def measure(seconds: float, baseline_s: float, stride: str, folder: Path) -> dict[str, Any]:
     """All figures, from so many seconds of scrapes."""
     with start_exporter(folder / "exporter") as exporter, ExitStack() as stack:
-        rules = yaml.safe_load(learn(exporter, folder, baseline_s))
+        rules = yaml.safe_load(learn(exporter, folder, baseline_s, stride))
         running: dict[str, Prometheus] = {}
         for interval in INTERVALS:
             for name, relabelling in (("all", {}), ("kept", rules)):
@@ -113,10 +114,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Bytes that one host takes in a Prometheus, live.")
     parser.add_argument("--seconds", type=float, default=300.0, help="time under scrapes")
     parser.add_argument("--baseline", type=float, default=_BASELINE_S, help="seconds that the model is learned from")
+    parser.add_argument("--stride", default="1s", help="time between the windows of them")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
-        figures = measure(arguments.seconds, arguments.baseline, Path(folder))
+        figures = measure(arguments.seconds, arguments.baseline, arguments.stride, Path(folder))
     print(table(figures))
     if arguments.json:
         print(json.dumps(figures))

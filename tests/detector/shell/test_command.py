@@ -28,9 +28,10 @@ LEARNED_LIMIT_S = 90.0  # learning takes 30 s of samples, and most of them are t
 END_LIMIT_S = 8.0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def exporters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
-    """Two of them, started before anything else: what they remember is learned from. The second is for one test."""
+    """Two of them, started before anything else: what they remember is learned from, by the last tests, the sooner the
+    more it is. The second is for one test."""
     with (
         start_exporter(tmp_path_factory.mktemp("exporter")) as first,
         start_exporter(tmp_path_factory.mktemp("exporter")) as second,
@@ -148,11 +149,13 @@ def test_once_without_a_source_ends_with_one_and_a_line() -> None:
     assert "127.0.0.1:1" in done.stderr
 
 
-def test_messages_may_be_json() -> None:
-    done = run("once", "--source.exporter.targets=http://127.0.0.1:1", "--log.format=json")
-    first = json.loads(done.stderr.splitlines()[0])
-    assert (first["level"], first["message"]) == ("info", "127.0.0.1:1 is a target")
-    assert first["time"].endswith("Z")
+def test_messages_may_be_json(tmp_path: Path) -> None:
+    flags = "--source.exporter.targets=http://127.0.0.1:1", "--state.directory=", "--log.format=json"
+    with start_detector(tmp_path, *flags) as detector:
+        wait_until(lambda: "is a target" in detector.logged(), 60, "a message")
+        said = [json.loads(line) for line in detector.logged().splitlines()]
+    assert ("info", "127.0.0.1:1 is a target") in [(one["level"], one["message"]) for one in said]
+    assert all(one["time"].endswith("Z") for one in said)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -173,24 +176,6 @@ def test_program_ends_soon_while_its_source_hangs(setting: str, tmp_path: Path) 
             silent.settimeout(5)
             assert detector.get("/-/healthy").text == "ok\n"
             assert end(detector) < END_LIMIT_S
-
-
-def test_once_prints_a_verdict_as_json(exporter: Server) -> None:
-    done = run("once", targets(exporter), BASELINE, limit_s=LEARNED_LIMIT_S)
-    assert done.returncode in (0, 3), done.stderr
-    verdict = json.loads(done.stdout)
-    assert verdict["instance"] == exporter.address
-    assert verdict["phase"] in ("provisional", "calibrated")
-    assert verdict["score"] is not None
-    assert verdict["active"] == (done.returncode == 3)
-
-
-def test_fit_under_way_does_not_hold_the_end(exporter: Server, tmp_path: Path) -> None:
-    with start_detector(tmp_path, targets(exporter), BASELINE, "--state.directory=") as detector:
-        wait_until(
-            lambda: any(verdict["progress"] == 1 for verdict in verdicts(detector)), LEARNED_LIMIT_S, "the baseline"
-        )
-        assert end(detector) < END_LIMIT_S
 
 
 def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(exporter: Server, tmp_path: Path) -> None:
@@ -295,6 +280,24 @@ def _read_by_now(fifo: Path) -> int | None:
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None
+
+
+def test_once_prints_a_verdict_as_json(exporter: Server) -> None:
+    done = run("once", targets(exporter), BASELINE, limit_s=LEARNED_LIMIT_S)
+    assert done.returncode in (0, 3), done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["instance"] == exporter.address
+    assert verdict["phase"] in ("provisional", "calibrated")
+    assert verdict["score"] is not None
+    assert verdict["active"] == (done.returncode == 3)
+
+
+def test_fit_under_way_does_not_hold_the_end(exporter: Server, tmp_path: Path) -> None:
+    with start_detector(tmp_path, targets(exporter), BASELINE, "--state.directory=") as detector:
+        wait_until(
+            lambda: any(verdict["progress"] == 1 for verdict in verdicts(detector)), LEARNED_LIMIT_S, "the baseline"
+        )
+        assert end(detector) < END_LIMIT_S
 
 
 def test_live_view_is_drawn_on_a_terminal(exporter: Server) -> None:
