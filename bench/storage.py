@@ -36,6 +36,7 @@ from tests.servers import (
 
 INTERVALS = ("1s", "100ms")
 PAPER = {"all_100ms": "42 to 43 kB/s", "kept_100ms": "14 to 22 kB/s"}
+STRIDE = "1s"
 _BASELINE_S = 60.0
 _LEARNED_LIMIT_S = 180.0
 _FIGURES = ("series", "samples_per_s", "bytes_per_sample", "bytes_per_s", "index_bytes")
@@ -82,7 +83,7 @@ def learn(exporter: Server, folder: Path, baseline_s: float, stride: str) -> str
     return keep_rules(state)
 
 
-def measure(seconds: float, baseline_s: float, stride: str, folder: Path) -> dict[str, Any]:
+def measure(seconds: float, baseline_s: float, folder: Path, stride: str = STRIDE) -> dict[str, Any]:
     """All figures, from so many seconds of scrapes."""
     with start_exporter(folder / "exporter") as exporter, ExitStack() as stack:
         rules = yaml.safe_load(learn(exporter, folder, baseline_s, stride))
@@ -114,11 +115,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Bytes that one host takes in a Prometheus, live.")
     parser.add_argument("--seconds", type=float, default=300.0, help="time under scrapes")
     parser.add_argument("--baseline", type=float, default=_BASELINE_S, help="seconds that the model is learned from")
-    parser.add_argument("--stride", default="1s", help="time between the windows of them")
+    parser.add_argument("--stride", default=STRIDE, help="time between the windows of them")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:
-        figures = measure(arguments.seconds, arguments.baseline, arguments.stride, Path(folder))
+        figures = measure(arguments.seconds, arguments.baseline, Path(folder), arguments.stride)
     print(table(figures))
     if arguments.json:
         print(json.dumps(figures))
