@@ -40,9 +40,9 @@ def wide(panel: table.Panel, column: str, width_px: int) -> None:
     panel.override_by_name(column, [models.DynamicConfigValue("custom.width", width_px)])
 
 
-def sorted_by(panel: table.Panel, column: str) -> None:
-    """The largest value of the column first."""
-    _transform(panel, "sortBy", {"fields": {}, "sort": [{"field": column, "desc": True}]})
+def sorted_by(panel: table.Panel, column: str, *, descending: bool) -> None:
+    """The largest value of the column first, or the smallest."""
+    _transform(panel, "sortBy", {"fields": {}, "sort": [{"field": column, "desc": descending}]})
 
 
 def with_cells(

@@ -14,10 +14,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from tests.deploy.boards import BOARDS, read
@@ -31,7 +32,7 @@ HOSTS = ("trainer-1", "trainer-2", "trainer-3")
 SICK, SICK_GPU = "trainer-2", 5
 GPUS = 8
 WIDTH_PX, ROW_PX = 1400, 36
-TOP_PX, WHOLE_PX = 1300, 4000
+TOP_PX, WHOLE_PX = 2300, 4000
 SCALE = 0.6  # of the pictures
 _BROWSER = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 _QUIET = ("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars")
@@ -162,9 +163,17 @@ def _at_work(phase_s: float, hot_for_s: float) -> dict[str, object]:
     }
 
 
+def _height_px(panels: Sequence[Mapping[str, Any]], most_px: int) -> int:
+    """As much of a board as fits, of which no panel is cut and no row is only its title."""
+    placed = [one["gridPos"] for one in panels]
+    ends = {at["y"] + at["h"] for at, one in zip(placed, panels, strict=True) if one.get("collapsed") is not False}
+    whole = [end for end in ends if not any(at["y"] < end < at["y"] + at["h"] for at in placed)]
+    heights: list[int] = [ROW_PX * end for end in whole]
+    return max(height for height in heights if height <= most_px)
+
+
 def _draw(browser: str, name: str, url: str, folder: Path, most_px: int) -> None:
-    shown = read(name)["panels"]
-    height = min(most_px, ROW_PX * max(one["gridPos"]["y"] + one["gridPos"]["h"] for one in shown) + ROW_PX // 2)
+    height = _height_px(read(name)["panels"], most_px)
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / f"board-{name}.png"
     with tempfile.TemporaryDirectory() as profile:

@@ -68,7 +68,7 @@ def _worst() -> table.Panel:
     panel = rows("Worst hosts first", map(Query, told.values()), "By score; 1 is the bound.", width=12)
     joined(panel, "host")
     renamed(panel, {"host": "Host"} | dict(zip((f"Value #{letter}" for letter in "ABCD"), told, strict=True)))
-    sorted_by(panel, "Score")
+    sorted_by(panel, "Score", descending=True)
     with_cells(panel, "Score", colours.steps((CLEAR, None), (WARN, 0.7), (BAD, verdict.BOUND)), decimals=2)
     with_cells(panel, "State", colours.steps((CLEAR, None), (WARN, 1), (BAD, 2)), mapping=verdict.states(CLEAR))
     panel.override_by_name("Data", [models.DynamicConfigValue("unit", "percentunit")])

@@ -20,7 +20,7 @@ from deploy.grafana.board import mark_episodes, row
 from deploy.grafana.chosen import FLEET, HOST, SUBSYSTEM, of, state
 from deploy.grafana.colours import BAD, GOOD, WARN
 from deploy.grafana.panels import Query, bars, bounded, lines, named_colours, number, rows
-from deploy.grafana.tables import joined, renamed, wide
+from deploy.grafana.tables import joined, renamed, sorted_by, wide
 
 _MOST = 12
 _KEY = "key"
@@ -75,6 +75,7 @@ def _causes() -> table.Panel:
     joined(panel, _KEY)
     columns = {"rank": "Rank", "channel": "Signal", "statistic": "Statistic", "unit": "Unit"}
     renamed(panel, columns | {"Value #A": "Then", "Value #B": "Usual"}, without=(_KEY,))
+    sorted_by(panel, "Rank", descending=False)
     wide(panel, "Signal", _SIGNAL_PX)
     return panel
 
