@@ -10,7 +10,7 @@ from typing import Any
 from catalog.duration import format_duration
 from catalog.exporters import OWN
 from catalog.signal import Signal
-from detector.discovery import Coverage, Described, alike, tellers, without_hardware
+from detector.discovery import Coverage, Described, alike, showers, tellers, without_hardware
 from detector.source import Origin
 
 _WIDTH = 110
@@ -51,11 +51,16 @@ def _lines(address: str, hosts: Sequence[Described]) -> Iterator[str]:
         yield f"  coverage: {first.series} series make {first.channels} channels"
         for coverage in first.coverage:
             yield from _coverage(coverage)
+        yield from _unnamed(first)
 
 
 def _origin(origin: Origin) -> Iterator[str]:
     every = "" if math.isnan(origin.interval_s) else f", every {format_duration(round(origin.interval_s, 1))}"
-    yield f"  {origin.exporter} (job {origin.job or '-'}{every}) tells {len(origin.families)} metrics:"
+    told = f"  {origin.exporter} (job {origin.job or '-'}{every}) tells"
+    if not origin.families:
+        yield f"{told} nothing more"
+        return
+    yield f"{told} {len(origin.families)} metrics, by our names:"
     yield from _wrapped(", ".join(sorted(origin.families)), "    ")
 
 
@@ -74,6 +79,17 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
     load = len(coverage.missing) - len(coverage.specific)
     if load:
         yield f"      and {load} signals of load, without which less shows what else changed"
+
+
+def _unnamed(one: Described) -> Iterator[str]:
+    if not one.unnamed:
+        return
+    yield "  causes that could not be named (hostpulse-detector explain NAME says what each is):"
+    by_shower: dict[tuple[str, ...], list[str]] = {}
+    for cause in one.unnamed:
+        by_shower.setdefault(showers(cause), []).append(cause.name)
+    for exporters, causes in by_shower.items():
+        yield from _wrapped(f"shown by {_either(exporters)}: {', '.join(causes)}", "    ")
 
 
 def _either(exporters: Sequence[str]) -> str:
@@ -116,6 +132,7 @@ def _host(one: Described) -> dict[str, Any]:
             }
             for coverage in one.coverage
         },
+        "causes_not_named": [{"cause": cause.name, "shown_by": list(showers(cause))} for cause in one.unnamed],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from catalog.exporters import EXPORTERS, OWN
 from catalog.family import Subsystem
 from catalog.signal import JUDGED_SUBSYSTEMS, Role, Signal
 from detector.channels import evaluate
+from detector.diagnosis.library import signatures
+from detector.diagnosis.probes import PROBES
+from detector.diagnosis.signature import Signature
 from detector.frame import Frame
 from detector.settings import Settings
 from detector.source import Host, Origin, Source, SourceError
@@ -38,6 +41,7 @@ class Coverage:
 class Described:
     """One host: who tells of it, how it will be judged, what it is judged by. ``trouble`` says why nothing is known.
 
+    ``unnamed`` are the causes of which nothing is told that would show them.
     ``read_s`` and ``read_cpu_s`` are what reading it for the first time took, wall and CPU.
     """
 
@@ -47,6 +51,7 @@ class Described:
     window_s: float = math.nan
     stride_s: float = math.nan
     coverage: tuple[Coverage, ...] = ()
+    unnamed: tuple[Signature, ...] = ()
     series: int = 0
     channels: int = 0
     trouble: str = ""
@@ -76,7 +81,8 @@ def _described(source: Source, host: Host, settings: Settings) -> Described:
         origins = tuple(source.origins(host))
     except SourceError as error:
         return Described(host, trouble=str(error))
-    told, channels = _told(frame)
+    told, channels = _told(frame, SIGNALS.values())
+    probed, _ = _told(frame, PROBES.values())
     coverage = tuple(_coverage(subsystem, told) for subsystem in JUDGED_SUBSYSTEMS)
     return Described(
         host=host,
@@ -85,6 +91,7 @@ def _described(source: Source, host: Host, settings: Settings) -> Described:
         window_s=judge.window_s,
         stride_s=judge.stride_s,
         coverage=coverage,
+        unnamed=tuple(_unnamed(coverage, told | probed)),
         series=len(frame.columns),
         channels=channels,
         read_s=read_s,
@@ -92,9 +99,9 @@ def _described(source: Source, host: Host, settings: Settings) -> Described:
     )
 
 
-def _told(frame: Frame) -> tuple[set[str], int]:
-    """Names of the signals that have a value in a frame, and how many channels they make."""
-    channels = evaluate(frame)
+def _told(frame: Frame, signals: Iterable[Signal]) -> tuple[set[str], int]:
+    """Names of those signals that have a value in a frame, and how many channels they make."""
+    channels = evaluate(frame, signals)
     known = (np.isfinite(values).any() for values in channels.values.T)
     names = [channel.series.name for channel, is_known in zip(channels.channels, known, strict=True) if is_known]
     return set(names), len(names)
@@ -107,6 +114,14 @@ def _coverage(subsystem: str, told: set[str]) -> Coverage:
         tuple(signal for signal in signals if signal.name in told),
         tuple(signal for signal in signals if signal.name not in told),
     )
+
+
+def _unnamed(coverage: Iterable[Coverage], told: Set[str]) -> Iterator[Signature]:
+    """The causes that need what is not told, without those of GPUs where nothing is told of any."""
+    without = {one.subsystem for one in coverage if without_hardware(one)}
+    for one in signatures().values():
+        if one.subsystem not in without and not any(clue.needed and clue.signal in told for clue in one.clues):
+            yield one
 
 
 def tellers(signal: Signal) -> tuple[str, ...]:
@@ -123,6 +138,13 @@ def tellers(signal: Signal) -> tuple[str, ...]:
         and all(any(alias.name.startswith(one.prefix) for alias in family.aliases) for family in families)
     )
     return (OWN.name, *others)
+
+
+def showers(cause: Signature) -> tuple[str, ...]:
+    """Exporters of which each alone can tell something that a cause needs, where the host has what it is about."""
+    needed = (clue.signal for clue in cause.clues if clue.needed)
+    shown = {name for signal in needed for name in tellers(SIGNALS.get(signal) or PROBES[signal])}
+    return tuple(one.name for one in EXPORTERS if one.name in shown)
 
 
 def alike(hosts: Iterable[Described]) -> Mapping[tuple[object, ...], Sequence[Described]]:

@@ -11,6 +11,7 @@ from catalog.devices import wanted
 from catalog.exporters import OWN, Exporter
 from catalog.family import Alias, Family, Tier
 from catalog.series import Series
+from detector.diagnosis.probes import PROBES
 from detector.query import matching, one_of
 
 Labels = tuple[tuple[str, str], ...]
@@ -55,13 +56,13 @@ class Translation:
 
 
 def name_matchers(exporter: Exporter) -> list[str]:
-    """Matchers of all metrics of an exporter that can be judged."""
+    """Matchers of all metrics of an exporter that can be judged, or are looked at once something is found."""
     return _OWN_NAMES if exporter is OWN else [matching("__name__", _foreign_names(exporter))]
 
 
 @cache
 def _foreign_names(exporter: Exporter) -> str:
-    read = frozenset[str]().union(*(signal.expression.families() for signal in SIGNALS.values()))
+    read = frozenset[str]().union(*(one.expression.families() for one in (*SIGNALS.values(), *PROBES.values())))
     names = {alias.name for name in read for alias in FAMILIES[name].aliases}
     return one_of(sorted(name for name in names if name.startswith(exporter.prefix)), exporter.prefix)
 

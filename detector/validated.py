@@ -50,6 +50,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"  {key}: {value}" for key, value in report.given.items())
     good = [one for one in report.hosts if not one.trouble]
     yield f"{len(good)} of {len(report.hosts)} hosts at {report.address} can be judged"
+    if good:
+        series, channels = (sum(getattr(one, what) for one in good) for what in ("series", "channels"))
+        yield f"  {series} series found, which make {channels} channels"
     by_interval: dict[tuple[float, float, float], list[Described]] = {}
     for one in good:
         by_interval.setdefault((round(one.interval_s, 1), one.window_s, one.stride_s), []).append(one)

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from catalog import SIGNALS
-from catalog.families import cpu, memory
+from catalog.exporters import NODE_EXPORTER
+from catalog.families import cpu, memory, network
 from catalog.signal import JUDGED_SUBSYSTEMS
 from detector.clock import SystemClock
 from detector.config import load
 from detector.described import as_json, as_text
 from detector.discovery import Described, describe
 from detector.service import build_source
+from detector.translation import Translation, name_matchers
 from tests.detector.shell.test_command import run
 from tests.servers import (
     Prometheus,
@@ -79,6 +81,30 @@ def test_coverage_holds_each_signal_once_and_says_who_could_tell_it(prometheus: 
     assert missing["memory_thp_fallbacks_per_second"]["told_by"] == ["hostpulse-exporter", "node_exporter"]
 
 
+def test_causes_are_listed_that_nothing_told_would_show(prometheus: Prometheus) -> None:
+    shown_by = {
+        jobs: {
+            one["cause"]: one["shown_by"] for one in told(prometheus, source__prometheus__job=jobs)["causes_not_named"]
+        }
+        for jobs in ("node", "own,node")
+    }
+    assert shown_by["node"]["irq-imbalance"] == ["hostpulse-exporter"]
+    assert shown_by["node"]["memory-reclaim"] == ["hostpulse-exporter", "node_exporter"]
+    assert not {"memory-reclaim", "irq-imbalance"} & shown_by["own,node"].keys()
+    assert not {"disk-saturation", "packet-loss"} & shown_by["node"].keys(), "both are told"
+    assert not any(cause.startswith("gpu-") for causes in shown_by.values() for cause in causes), "it has none"
+
+
+def test_what_is_looked_at_only_once_something_is_found_is_read_of_others_too() -> None:
+    means = Translation(NODE_EXPORTER)
+    (names,) = name_matchers(NODE_EXPORTER)
+    for probed in (network.CONNTRACK_ENTRIES, network.CONNTRACK_ENTRIES_LIMIT):
+        found = means({"__name__": probed.aliases[0].name})
+        assert found is not None
+        assert found.series == probed()
+        assert probed.aliases[0].name.removeprefix("node_") in names
+
+
 def test_text_names_host_window_exporter_and_what_is_not_seen(prometheus: Prometheus) -> None:
     text = as_text(*found(source__prometheus__url=prometheus.url, source__prometheus__job="node"))
     assert text.startswith("1 host at http://127.0.0.1:")
@@ -88,6 +114,8 @@ def test_text_names_host_window_exporter_and_what_is_not_seen(prometheus: Promet
         "no GPU is told of",
         "not seen (told by hostpulse-exporter alone): ",
         "interrupts over CPUs",
+        "metrics, by our names: hostpulse_",
+        "causes that could not be named (hostpulse-detector explain NAME says what each is): shown by ",
     ):
         assert said in " ".join(text.split())
 

@@ -84,6 +84,7 @@ def test_dry_run_says_hosts_windows_cost_and_alarms(store: Server) -> None:
     assert done.returncode == 0, done.stderr
     for said in (
         "2 of 2 hosts at http://127.0.0.1:",
+        " series found, which make ",
         "usual:9100: sampled every 15s, judged in windows of 45s, a new one every 15s",
         "of a core",
         "series published: ",
