@@ -25,28 +25,33 @@ _LEARNED_LIMIT_S = 120.0  # the shortest baseline is 30 s
 
 @contextlib.contextmanager
 def judged_host(folder: Path, gpus: int = 2) -> Iterator[servers.Prometheus]:
-    """Prometheus that scrapes one host with GPUs, under its address, and its detector."""
-    with judged_hosts(folder, ("",), gpus) as store:
+    """Prometheus that scrapes one host with GPUs, under its address, and its detector, which learns it soon."""
+    with judged_hosts(folder, ("",), gpus, interval="500ms") as store:
         yield store
 
 
 @contextlib.contextmanager
 def judged_hosts(
-    folder: Path, names: Sequence[str], gpus: int, at_work: Callable[[Mapping[str, Stub]], None] = lambda _: None
+    folder: Path,
+    names: Sequence[str],
+    gpus: int,
+    at_work: Callable[[Mapping[str, Stub]], None] = lambda _: None,
+    interval: str = "1s",
 ) -> Iterator[servers.Prometheus]:
     """This host under each of ``names``, with GPUs of its own each; the rules are evaluated often.
 
-    ``at_work`` is told of the GPUs before anything is learned of them.
+    ``at_work`` is told of the GPUs before anything is learned of them. A window ends at each ``interval``, and the
+    first model takes some fifty of them.
     """
     library = build(folder / "library")
     with contextlib.ExitStack() as running:
         rules = [_hurried(rules, folder) for rules in RULES]
         store = running.enter_context(servers.start_prometheus(folder / "prometheus", rules=rules))
-        flags = (f"--source.prometheus.url={store.url}", f"--source.prometheus.job={JOB}", "--baseline.duration=30s")
-        state = f"--state.directory={folder / 'state'}"
-        detector = running.enter_context(servers.start_detector(folder, *flags, state))
+        source = f"--source.prometheus.url={store.url}", f"--source.prometheus.job={JOB}"
+        learning = "--baseline.duration=30s", f"--window.stride={interval}", f"--state.directory={folder / 'state'}"
+        detector = running.enter_context(servers.start_detector(folder, *source, *learning))
         stubs: dict[str, Stub] = {}
-        job = servers.scrape_job(JOB)
+        job = servers.scrape_job(JOB, interval=interval)
         job["static_configs"] = []
         for name in names:
             own = folder / (name or "host")
@@ -75,8 +80,8 @@ def other_exporters(store: servers.Prometheus, folder: Path, gpus: int) -> Itera
             entry = servers.scrape_job(job, address)
             entry["static_configs"][0]["labels"] = {"instance": f"{THEIRS}:{port}"}
             store.config["scrape_configs"].append(entry)
-            store.reload()
-            store.await_result(f'up{{job="{job}"}} == 1')
+        store.reload()
+        store.await_result('up{job=~"node|dcgm"} == 1', accept=lambda result: len(result) == 2)
         store.await_result('count_over_time(up{job="dcgm"}[1m]) > 2')  # rates need two
         yield
 

@@ -228,7 +228,8 @@ def test_model_goes_on_behind_a_prometheus_that_keeps_only_that(exporter: Server
     state = tmp_path / "state"
     with start_prometheus(tmp_path / "prometheus", [scrape_job(JOB, exporter.address, interval="500ms")]) as prometheus:
         prometheus.await_result("up == 1")
-        flags = f"--source.prometheus.url={prometheus.url}", f"--state.directory={state}", "--baseline.duration=30s"
+        source = f"--source.prometheus.url={prometheus.url}", f"--state.directory={state}"
+        flags = (*source, "--baseline.duration=30s", "--window.stride=500ms")
         with start_detector(tmp_path / "before", *flags) as detector:
             before = judged(detector, LEARNED_LIMIT_S)
         done = export("--keep", f"--state.directory={state}")
