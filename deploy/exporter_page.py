@@ -79,6 +79,10 @@ A collector is
 - **hung**: a read of the slow tier or of the GPUs has not returned within `--sample.deadline`. It is left out until it
   returns.
 
+Filesystems on servers, and all of a kind that is not known, are looked at in threads of their own, all at once and for
+half a second at most. One that does not answer has no values, and in profile `standard`
+`hostpulse_storage_filesystem_device_error` 1, until it does; the others are not affected.
+
 A collector that keeps taking longer than `--sample.budget` in the fast or the medium tier is moved to the next slower
 one; collectors of perf events may take a tenth of it, as they interrupt other CPUs. Once 30 reads there have taken less
 than half of what is allowed (a read over it takes back five of them) it is moved back, and counted in
@@ -134,6 +138,16 @@ collector fail and no other. One that ended with a newline when it was opened an
 number would be another one, so that the whole reading is left out (`EBADMSG`). Bytes of a name that are not UTF-8 are
 told as `\\xNN`. The tests spoil each file that a collector reads in each of these ways, and replace it by a directory,
 by a link to itself and by a file that may not be read.
+
+## What is not read
+
+- Traffic of memory controllers (`uncore_imc`, AMD's data fabric): each model of CPU has events of its own, none of
+  which could be tried. Misses of the last-level cache and stalls come nearest.
+- Power of the whole host by IPMI: its controller may take a second for an answer. What `hwmon` and RAPL tell is read.
+- Rate of PCI Express by `nvmlDeviceGetPcieThroughput`: it blocks for 20 ms in each direction. The counters that later
+  drivers have are read.
+- What follows from other values, such as instructions per cycle, or the share and the frequency of busy time: it is
+  computed where it is looked at, as one of the [signals](metrics.md#signals).
 
 ## Beside node_exporter
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Generic, TypeVar
@@ -19,17 +20,26 @@ class Patience(Generic[Result]):
 
     def call(self, key: str, function: Callable[[], Result]) -> Result:
         """What the function returns; its OSError, or TimeoutError when there is no answer yet."""
-        hanging = key in self._answers
-        answers = self._answers.setdefault(key, SimpleQueue())
-        if not hanging:
-            Thread(target=self._answer, args=(answers, function), name=key, daemon=True).start()
-        try:
-            answer = answers.get(timeout=0.0 if hanging else self._timeout_s)
-        except Empty:
-            raise TimeoutError(f"{key}: no answer after {self._timeout_s:g} s") from None
-        del self._answers[key]
+        answer = self.together({key: function})[key]
         if isinstance(answer, OSError):
             raise answer
+        return answer
+
+    def together(self, calls: Mapping[str, Callable[[], Result]]) -> dict[str, Result | OSError]:
+        """As ``call`` for all at once, errors as values: many that hang are waited for no longer than one."""
+        begun = calls.keys() - self._answers.keys()
+        for key in begun:
+            self._answers[key] = answers = SimpleQueue[Result | OSError]()
+            Thread(target=self._answer, args=(answers, calls[key]), name=key, daemon=True).start()
+        until_s = time.monotonic() + self._timeout_s
+        return {key: self._wait(key, until_s - time.monotonic() if key in begun else 0.0) for key in calls}
+
+    def _wait(self, key: str, left_s: float) -> Result | OSError:
+        try:
+            answer = self._answers[key].get(timeout=max(0.0, left_s))
+        except Empty:
+            return TimeoutError(f"{key}: no answer after {self._timeout_s:g} s")
+        del self._answers[key]
         return answer
 
     @staticmethod

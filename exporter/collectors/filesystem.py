@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from catalog.devices import wanted_mountpoint
 from catalog.families import storage
@@ -31,8 +31,10 @@ _PSEUDO = frozenset(
 )
 # Of filesystems in memory only those that programs fill: most others are a few pages of the system's own.
 _TMPFS_KEPT = frozenset(("/dev/shm", "/tmp"))  # noqa: S108 - looked at, not written
-# Those on servers that may be away: a look at one hangs for as long as that lasts.
-_REMOTE = re.compile(r"nfs\d?|cifs|smb3|ceph|lustre|gpfs|beegfs\w*|wekafs|glusterfs|afs|9p|virtiofs|fuse(\..+)?")
+# A look at these is answered from memory. Others may ask a server, or a program, that is away: it hangs for that long.
+_LOCAL = frozenset(
+    ("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "ntfs3", "overlay", "tmpfs", "vfat", "xfs")
+)
 _PATIENCE_S = 0.5
 
 
@@ -102,7 +104,7 @@ class FilesystemCollector(Collector):
 
     def __init__(self, context: Context) -> None:
         self._host = context.host
-        self._patience = Patience[FilesystemUse](_PATIENCE_S)
+        self._patience = Patience[FilesystemUse | OSError](_PATIENCE_S)
         self._families = tuple(filter(context.wants, self.families))
         with or_unavailable():
             self._file = self._host.hold_first(*self.sources)
@@ -118,31 +120,38 @@ class FilesystemCollector(Collector):
             self._mounts = mounts(os.fsdecode(listed))
             self._listed = listed
             self.series = tuple(family(*mount.labels) for family in self._families for mount in self._mounts)
-        uses = [dict(self._use(mount)) for mount in self._mounts]
+        answers = self._looks()
+        uses = [dict(_values(mount, answers[mount.mountpoint])) for mount in self._mounts]
         return [use.get(family.name, math.nan) for family in self._families for use in uses]
 
-    def _use(self, mount: Mount) -> Iterator[tuple[str, float]]:
-        def value(family: Family, number: float) -> tuple[str, float]:
-            return family.name, float(number)
+    def _looks(self) -> dict[str, FilesystemUse | OSError]:
+        """What each filesystem has, or why that is not known; all that may hang are waited for together."""
+        looks = {mount.mountpoint: partial(self._look, mount.mountpoint) for mount in self._mounts}
+        answers = {mount.mountpoint: looks.pop(mount.mountpoint)() for mount in self._mounts if mount.fstype in _LOCAL}
+        return answers | self._patience.together(looks)
 
+    def _look(self, mountpoint: str) -> FilesystemUse | OSError:
         try:
-            use = self._look(mount)
-        except OSError:
-            yield value(storage.FILESYSTEM_DEVICE_ERROR, 1)
-            return
-        yield value(storage.FILESYSTEM_SIZE_BYTES, use.size_bytes)
-        yield value(storage.FILESYSTEM_FREE_BYTES, use.free_bytes)
-        yield value(storage.FILESYSTEM_AVAIL_BYTES, use.avail_bytes)
-        yield value(storage.FILESYSTEM_FILES, use.files)
-        yield value(storage.FILESYSTEM_FILES_FREE, use.files_free)
-        yield value(storage.FILESYSTEM_READONLY, mount.readonly)
-        yield value(storage.FILESYSTEM_DEVICE_ERROR, 0)
-
-    def _look(self, mount: Mount) -> FilesystemUse:
-        if not _REMOTE.fullmatch(mount.fstype):
-            return self._host.statvfs(mount.mountpoint)
-        return self._patience.call(mount.mountpoint, lambda: self._host.statvfs(mount.mountpoint))
+            return self._host.statvfs(mountpoint)
+        except OSError as error:
+            return error
 
     def close(self) -> None:
         """Close the list of mounts."""
         self._file.close()
+
+
+def _values(mount: Mount, use: FilesystemUse | OSError) -> Iterator[tuple[str, float]]:
+    def value(family: Family, number: float) -> tuple[str, float]:
+        return family.name, float(number)
+
+    if isinstance(use, OSError):
+        yield value(storage.FILESYSTEM_DEVICE_ERROR, 1)
+        return
+    yield value(storage.FILESYSTEM_SIZE_BYTES, use.size_bytes)
+    yield value(storage.FILESYSTEM_FREE_BYTES, use.free_bytes)
+    yield value(storage.FILESYSTEM_AVAIL_BYTES, use.avail_bytes)
+    yield value(storage.FILESYSTEM_FILES, use.files)
+    yield value(storage.FILESYSTEM_FILES_FREE, use.files_free)
+    yield value(storage.FILESYSTEM_READONLY, mount.readonly)
+    yield value(storage.FILESYSTEM_DEVICE_ERROR, 0)

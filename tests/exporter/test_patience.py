@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from threading import Event
 
 import pytest
@@ -47,3 +48,14 @@ def test_hanging_call_is_not_made_again_before_it_returns() -> None:
 
     wait_until(answered, 60.0, "the call returns")
     assert answers == [9]
+
+
+def test_many_that_hang_are_waited_for_no_longer_than_one() -> None:
+    patience, released = Patience[bool](0.2), Event()
+    hang = {f"/mnt/{number}": lambda: released.wait(30) for number in range(20)}
+    began_s = time.monotonic()
+    answers = patience.together({**hang, "/quick": lambda: True})
+    assert time.monotonic() - began_s < 2.0
+    assert answers.pop("/quick") is True
+    assert [type(answer) for answer in answers.values()] == [TimeoutError] * 20
+    released.set()

@@ -156,7 +156,8 @@ def test_filesystem_that_cannot_be_looked_at_has_an_error_and_no_size(tmp_path: 
     assert math.isnan(values[f"storage_filesystem_size_bytes{hidden}"])
 
 
-def test_file_server_that_is_away_holds_nothing_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fstype", ["nfs4", "lustre", "fuse.sshfs", "fuseblk", "orangefs", "not-known-yet"])
+def test_file_server_that_is_away_holds_nothing_up(fstype: str, tmp_path: Path) -> None:
     back = Event()
 
     def look(mountpoint: str) -> FilesystemUse:
@@ -164,9 +165,9 @@ def test_file_server_that_is_away_holds_nothing_up(tmp_path: Path) -> None:
             back.wait(30)
         return USE
 
-    host = written(tmp_path, {"/proc/1/mountinfo": MOUNTS}).measuring(look)
+    host = written(tmp_path, {"/proc/1/mountinfo": MOUNTS.replace("nfs4", fstype)}).measuring(look)
     values = reading("filesystem", host)
-    away = '{device="filer:/export a",mountpoint="/data sets",fstype="nfs4"}'
+    away = f'{{device="filer:/export a",mountpoint="/data sets",fstype="{fstype}"}}'
     assert values[f"storage_filesystem_device_error{away}"] == 1
     assert values['storage_filesystem_size_bytes{device="/dev/vda",mountpoint="/",fstype="ext4"}'] == 1000
     back.set()
