@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whatever ends the program or fills the disk meanwhile.
+"""Files that are whole or not there, whatever ends the program or fills the disk meanwhile, or else set aside.
 
 https://man7.org/linux/man-pages/man2/rename.2.html: who opens the file sees the old one or the new one.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+
+BAD = ".bad"
 
 
 def write(final: Path, body: bytes | memoryview) -> None:
@@ -31,3 +33,8 @@ def write(final: Path, body: bytes | memoryview) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def set_aside(file: Path) -> None:
+    """Give a damaged file a name under which nobody reads it, in place of what has that name. Raises OSError."""
+    file.replace(file.with_name(file.name + BAD))

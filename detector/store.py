@@ -136,8 +136,8 @@ class Store:
     def _set_aside(self, file: Path, error: Exception) -> None:
         _LOG.warning("%s is damaged and set aside as .bad: %s: %s", file, type(error).__name__, error)
         with contextlib.suppress(OSError):
-            file.rename(file.with_suffix(".bad"))
-        for old in _newest_first(self._directory.glob("*.bad"))[_BAD_KEPT:]:
+            durable.set_aside(file)
+        for old in _newest_first(self._directory.glob(f"*.npz{durable.BAD}"))[_BAD_KEPT:]:
             with contextlib.suppress(OSError):
                 old.unlink(missing_ok=True)
 

@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from detector import durable
 from detector.incidents.incident import Incident
 
 FILE = "incidents.sqlite"
@@ -182,7 +183,7 @@ def _mended(file: Path) -> sqlite3.Connection:
     log = _log_of(file)
     if not _begins_well(log):
         _LOG.warning("%s is damaged and set aside as .bad: incidents that were only in there are lost", log)
-        log.replace(log.with_name(f"{log.name}.bad"))
+        durable.set_aside(log)
     try:
         return _connect(str(file))
     except sqlite3.OperationalError:
@@ -219,7 +220,7 @@ def _begins_well(log: Path) -> bool:
 
 
 def _set_aside(file: Path) -> None:
-    file.replace(file.with_name(f"{file.name}.bad"))
+    durable.set_aside(file)
     for end in ("-wal", "-shm"):
         with contextlib.suppress(OSError):
             file.with_name(file.name + end).unlink()

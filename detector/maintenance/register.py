@@ -106,7 +106,7 @@ def _load(file: Path | None) -> dict[str, Period]:
     except ValueError as error:
         _LOG.warning("%s is damaged and set aside as .bad, no maintenance is remembered: %s", file, error)
         with suppress(OSError):
-            file.replace(file.with_name(f"{file.name}.bad"))
+            durable.set_aside(file)
     return {}
 
 

@@ -129,7 +129,7 @@ def test_episode_is_counted_once_though_the_newest_save_is_damaged(bench: Bench,
     bench.new_loop()
     go(bench, LATER_S)
     after = [one.verdict for one in bench.notebook.judged[told:]]
-    assert newest.with_suffix(".bad").exists()
+    assert newest.with_name(f"{newest.name}.bad").exists()
     assert any(verdict.active for verdict in after), "it goes on"
     assert len(onsets_s(bench.notebook.judged)) == 1
     assert len({verdict.episodes for verdict in after}) == 1, "a counter that was set back and does not rise"

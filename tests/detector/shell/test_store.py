@@ -224,11 +224,15 @@ def test_older_generation_is_used_where_the_newest_is_bad(tmp_path: Path) -> Non
 
 def test_bad_files_do_not_pile_up(tmp_path: Path) -> None:
     store = Store(tmp_path, 3)
+    others = {tmp_path / "incidents.sqlite.bad", tmp_path / "maintenance.json.bad"}
+    for other in others:
+        other.touch()
     for number in range(10):
         fill(store, 1000.0 + number)
-        spoil_end(only_file(tmp_path))
+        spoil_end(next(tmp_path.glob("*.npz")))
         assert size_of(store) is None
-    assert len(list(tmp_path.glob("*.bad"))) == 3
+    assert len(list(tmp_path.glob("*.npz.bad"))) == 3
+    assert others < set(tmp_path.iterdir()), "what is not of a host is kept"
 
 
 def test_state_that_cannot_be_restored_is_set_aside(tmp_path: Path) -> None:
