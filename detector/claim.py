@@ -1,4 +1,4 @@
-"""The claims of a running detector on its folders, so that two do not undo each other's saves.
+"""The claim of a running detector on its folder, so that two do not undo each other's saves.
 
 https://man7.org/linux/man-pages/man2/flock.2.html: the kernel takes it back however the program ends.
 """
@@ -17,26 +17,25 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 _LONGEST = 200
 
 
-class Claims:
-    """All folders that this program uses; one that it no longer saves to may still hold its incidents."""
+class Claim:
+    """Of one folder, once it was taken: a running program goes to no other."""
 
     def __init__(self) -> None:
-        self._streams: dict[Path, FileIO] = {}
+        self._stream: FileIO | None = None
 
     def take(self, directory: Path) -> None:
-        """Claim a folder, which is made where it is missing, until ``release``.
+        """Claim the folder, which is made where it is missing, until ``release``; nothing where it is claimed already.
 
         Raises OSError where it cannot be used; BlockingIOError, with who it is, where another program has claimed it.
         """
-        directory = directory.resolve()  # one folder has many names
-        if directory not in self._streams:
-            self._streams[directory] = _locked(directory)
+        if self._stream is None:
+            self._stream = _locked(directory)
 
     def release(self) -> None:
         """Claim nothing any more."""
-        for stream in self._streams.values():
-            stream.close()
-        self._streams = {}
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
 
 def _locked(directory: Path) -> FileIO:

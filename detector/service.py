@@ -12,7 +12,7 @@ from pathlib import Path
 from catalog import outputs
 from detector import logs, schedule, sink
 from detector import source as sources
-from detector.claim import FULL, Claims
+from detector.claim import FULL, Claim
 from detector.clock import Clock
 from detector.config import ConfigError, Watcher, load
 from detector.incidents.store import IncidentStore
@@ -60,7 +60,7 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path 
     return Path(directory) if directory else None
 
 
-def build_store(settings: Settings, environment: Mapping[str, str], claims: Claims) -> Store | None:
+def build_store(settings: Settings, environment: Mapping[str, str], claim: Claim) -> Store | None:
     """The store of saved models in a claimed folder; None where there is to be none, or no place for one was found.
 
     Raises:
@@ -70,7 +70,7 @@ def build_store(settings: Settings, environment: Mapping[str, str], claims: Clai
     if directory is None:
         return None
     try:
-        claims.take(directory)
+        claim.take(directory)
         return Store(directory, settings.state.generations)
     except OSError as error:
         if settings.state.directory != AUTOMATIC:
@@ -122,8 +122,8 @@ class Service:
         self._checked_s = clock.elapsed_s()
         self._reload_asked = False
         self._telemetry = Telemetry()
-        self._claims = Claims()
-        store = build_store(settings, environment, self._claims)
+        self._claim = Claim()
+        store = build_store(settings, environment, self._claim)
         self._directory = state_directory(settings, environment) if store else None
         self._incidents = build_incidents(settings, self._directory)
         try:
@@ -152,7 +152,7 @@ class Service:
             self.server.stop()
             self.loop.close()
             self._incidents.close()
-            self._claims.release()
+            self._claim.release()
 
     def ask_reload(self) -> None:
         """Read the file again at the next round; safe in a signal handler."""
@@ -210,7 +210,7 @@ class Service:
         try:
             wanted = load(options.file, options.flags, self._environment, blank=False)
             settings, later = _taken_over(wanted, self._settings)
-            store = build_store(settings, self._environment, self._claims) if self._directory else None
+            store = build_store(settings, self._environment, self._claim) if self._directory else None
         except (ConfigError, StartError) as error:
             _LOG.error("the configuration stays as it was: %s", error)
             self._note_reload(good=False)

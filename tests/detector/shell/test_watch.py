@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from detector.claim import FILE, Claims
+from detector.claim import FILE, Claim
 from detector.service import StartError, build_source, build_store
 from detector.watch import config_hash, judge_for
 from tests.detector.conftest import fill_up
@@ -20,8 +20,8 @@ from tests.detector.shell.stepped import SteppedClock, settings
 
 
 @pytest.fixture
-def claims() -> Iterator[Claims]:
-    taken = Claims()
+def claim() -> Iterator[Claim]:
+    taken = Claim()
     yield taken
     taken.release()
 
@@ -110,29 +110,29 @@ def test_chosen_source_is_built_with_its_settings() -> None:
     ],
 )
 def test_folder_of_models_is_found_where_the_system_wants_it(
-    variables: dict[str, str], folder: str, tmp_path: Path, claims: Claims
+    variables: dict[str, str], folder: str, tmp_path: Path, claim: Claim
 ) -> None:
     environment = {name: text.format(tmp_path) for name, text in variables.items()}
-    assert build_store(settings(), environment, claims) is not None
+    assert build_store(settings(), environment, claim) is not None
     assert (tmp_path / folder).is_dir()
 
 
 def test_no_place_for_models_is_a_warning_and_a_named_one_an_error(
-    tmp_path: Path, claims: Claims, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, claim: Claim, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert build_store(settings(), {"XDG_STATE_HOME": str(tmp_path / "file")}, claims) is None
+    assert build_store(settings(), {"XDG_STATE_HOME": str(tmp_path / "file")}, claim) is None
     assert "models are not saved" in caplog.text
     with pytest.raises(StartError, match=r"state\.directory"):
-        build_store(settings(state={"directory": str(tmp_path / "file")}), {}, claims)
-    assert build_store(settings(state={"directory": ""}), {}, claims) is None
+        build_store(settings(state={"directory": str(tmp_path / "file")}), {}, claim)
+    assert build_store(settings(state={"directory": ""}), {}, claim) is None
 
 
 def test_folder_belongs_to_one_detector_until_it_ends(
-    tmp_path: Path, claims: Claims, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, claim: Claim, caplog: pytest.LogCaptureFixture
 ) -> None:
     named = settings(state={"directory": str(tmp_path / "hostpulse")})
-    first, second = Claims(), claims
+    first, second = Claim(), claim
     for _ in range(2):  # as at the start and when settings are read again
         assert build_store(named, {}, first) is not None
     who = f"another detector uses it: process {os.getpid()} on {socket.gethostname()}"
@@ -145,10 +145,10 @@ def test_folder_belongs_to_one_detector_until_it_ends(
     assert (tmp_path / "hostpulse" / FILE).exists()
 
 
-def test_folder_belongs_to_one_detector_though_there_is_no_room_to_say_whose(tiny: Path, claims: Claims) -> None:
+def test_folder_belongs_to_one_detector_though_there_is_no_room_to_say_whose(tiny: Path, claim: Claim) -> None:
     fill_up(tiny)
     named = settings(state={"directory": str(tiny)})
-    first, second = Claims(), claims
+    first, second = Claim(), claim
     assert build_store(named, {}, first) is not None
     with pytest.raises(StartError, match="another detector uses it: another process"):
         build_store(named, {}, second)
