@@ -115,7 +115,9 @@ def state_kb(windows: Features, judge_by: Judge, folder: Path) -> float:
     closed = tuple(Pattern(end_s, "memory", saved.names, x) for end_s, x in rows[:MOST_CLOSED])
     state = replace(learned(saved, judge_by), flagged=tuple(rows[:MOST_FLAGGED]), closed=closed)
     header, arrays = replace(state, maxima=np.ones(judge_by.maxima_kept)).to_arrays()
-    Store(folder, 1).save(Host("simulated", "job"), config_hash(judge_by), header, arrays, state.last_end_s)
+    Store(folder, 1).save(
+        Host("simulated", "job"), config_hash(judge_by), header, arrays, state.last_end_s, state.last_end_s
+    )
     return sum(file.stat().st_size for file in folder.iterdir()) / 1000
 
 

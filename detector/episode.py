@@ -40,7 +40,7 @@ def advance(
     end_s: float,
     onset_s: float,
     subsystem: str,
-    merge_s: float = MERGE_S,
+    merge_s: float,
 ) -> Episode:
     """The episode after one more window. ``onset_s`` and ``subsystem`` are what an episode opening now would have."""
     if episode.open:

@@ -86,7 +86,7 @@ class Store:
         header: Header,
         arrays: Mapping[str, npt.NDArray[Any]],
         end_s: float,
-        told_s: float = -math.inf,
+        told_s: float,
     ) -> None:
         """Save one host; what was saved of it at a later time is given up.
 

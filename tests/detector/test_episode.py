@@ -19,7 +19,7 @@ def _after(levels: list[float], page_level: float = math.inf, episode: Episode |
     """The episodes after each level, a second apart; each would open with its own second as onset."""
     found = [episode or Episode()]
     for number, level in enumerate(levels):
-        found.append(advance(found[-1], level, level > page_level, T + number, T + number - 4, f"s{number}"))
+        found.append(advance(found[-1], level, level > page_level, T + number, T + number - 4, f"s{number}", MERGE_S))
     return found[1:]
 
 
@@ -47,34 +47,34 @@ def test_onset_and_subsystem_are_fixed_at_opening() -> None:
 
 def test_episode_of_the_same_subsystem_is_resumed_with_its_onset_within_a_minute() -> None:
     closed = _after([1.5, 0.0])[-1]
-    resumed = advance(closed, 2.0, False, T + 1 + MERGE_S, T + 50, "s0")
+    resumed = advance(closed, 2.0, False, T + 1 + MERGE_S, T + 50, "s0", MERGE_S)
     assert (resumed.open, resumed.onset_s, resumed.subsystem) == (True, T - 4, "s0")
     assert math.isnan(resumed.closed_s)
 
 
 def test_episode_of_another_subsystem_is_a_new_one_however_soon_it_comes() -> None:
     closed = _after([1.5, 0.0])[-1]
-    fresh = advance(closed, 2.0, False, T + 5, T + 3, "other")
+    fresh = advance(closed, 2.0, False, T + 5, T + 3, "other", MERGE_S)
     assert (fresh.open, fresh.onset_s, fresh.subsystem) == (True, T + 3, "other")
 
 
 def test_episode_that_nothing_led_is_named_when_it_is_resumed() -> None:
     closed = replace(_after([1.5, 0.0])[-1], subsystem=UNKNOWN)
-    resumed = advance(closed, 2.0, False, T + 5, T + 3, "memory")
+    resumed = advance(closed, 2.0, False, T + 5, T + 3, "memory", MERGE_S)
     assert (resumed.open, resumed.onset_s, resumed.subsystem) == (True, T - 4, "memory")
 
 
 def test_episode_after_more_than_a_minute_is_a_new_one() -> None:
     closed = _after([1.5, 0.0])[-1]
-    fresh = advance(closed, 2.0, False, T + 1.1 + MERGE_S, T + 50, "s0")
+    fresh = advance(closed, 2.0, False, T + 1.1 + MERGE_S, T + 50, "s0", MERGE_S)
     assert (fresh.open, fresh.onset_s, fresh.subsystem) == (True, T + 50, "s0")
 
 
 def test_minute_of_merging_counts_from_the_last_close() -> None:
     episode = _after([1.5, 0.0])[-1]
-    episode = advance(episode, 2.0, False, T + 50, T + 50, "s0")
-    episode = advance(episode, 0.0, False, T + 55, T + 55, "s0")
-    episode = advance(episode, 2.0, False, T + 110, T + 110, "s0")
+    episode = advance(episode, 2.0, False, T + 50, T + 50, "s0", MERGE_S)
+    episode = advance(episode, 0.0, False, T + 55, T + 55, "s0", MERGE_S)
+    episode = advance(episode, 2.0, False, T + 110, T + 110, "s0", MERGE_S)
     assert (episode.open, episode.onset_s, episode.subsystem) == (True, T - 4, "s0")
 
 

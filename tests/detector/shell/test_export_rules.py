@@ -50,7 +50,7 @@ def saved(folder: Path, *states: HostState) -> Path:
     store = Store(folder, 3)
     for state in states:
         header, arrays = state.to_arrays()
-        store.save(Host(state.instance, JOB), "some settings", header, arrays, 1000.0)
+        store.save(Host(state.instance, JOB), "some settings", header, arrays, 1000.0, 1000.0)
     return folder
 
 

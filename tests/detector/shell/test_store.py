@@ -66,7 +66,7 @@ def test_state_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_state_of_the_pipeline_comes_back(tmp_path: Path) -> None:
     store, state = Store(tmp_path, 3), HostState.new(HOST.instance)
     header, arrays = state.to_arrays()
-    store.save(HOST, "c", header, arrays, 5.0)
+    store.save(HOST, "c", header, arrays, 5.0, 5.0)
     saved = store.load(HOST, "c", HostState.from_arrays)
     assert saved is not None
     assert saved.state.instance == HOST.instance
@@ -278,7 +278,7 @@ def test_full_disk_keeps_the_file_before(tiny: Path) -> None:
     fill(store, 1000.0)
     before = only_file(tiny).read_bytes()
     with pytest.raises(OSError, match="No space left"):
-        store.save(HOST, "c", HEADER, {"x": np.random.default_rng(0).random(100_000)}, 1001.0)
+        store.save(HOST, "c", HEADER, {"x": np.random.default_rng(0).random(100_000)}, 1001.0, 1001.0)
     assert only_file(tiny).read_bytes() == before
     assert [file.suffix for file in tiny.iterdir()] == [".npz"]
     assert size_of(store) == 1
