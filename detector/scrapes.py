@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -56,15 +56,24 @@ class Scrapes:
         """Names of the families that it tells."""
         return {series.name for columns in self.columns.values() for series in columns}
 
-    def measure(self, scrapes: Sequence[Sequence[float]]) -> None:
-        """Take over how often it is scraped and since when, from the times of the scrapes of one or more databases."""
+    def measure(self, scrapes: Sequence[Set[float]]) -> None:
+        """Take over how often it is scraped and since when, from the times of the scrapes of one or more databases.
+
+        The first that tells an interval counts: times of two of them are none.
+        """
         if scrapes:
             self.oldest_s = min(map(min, scrapes))
-            self._saw(np.array(max(scrapes, key=len)))
+            self._saw(np.array(sorted(next((times_s for times_s in scrapes if len(times_s) > 1), scrapes[0]))))
 
     def _saw(self, scrapes_s: Floats) -> None:
-        """Follow the scrape interval: the median over the newest scrapes, so that a missed one does not show."""
-        self.scrapes_s = np.union1d(self.scrapes_s, scrapes_s)[-_SCRAPES_KEPT:]
+        """Follow the scrape interval: the median over the newest scrapes, so that a missed one does not show.
+
+        What was seen of the same time before is replaced: another database may have filled a gap that is none any more.
+        """
+        if not len(scrapes_s):
+            return
+        others_s = self.scrapes_s[(self.scrapes_s < scrapes_s[0]) | (self.scrapes_s > scrapes_s[-1])]
+        self.scrapes_s = np.union1d(others_s, scrapes_s)[-_SCRAPES_KEPT:]
         if len(self.scrapes_s) > 1:
             self.interval_s = float(np.median(np.diff(self.scrapes_s)))
 

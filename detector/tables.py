@@ -16,32 +16,37 @@ _APART = 0.6  # of an interval: nearer scrapes of two databases are one and the 
 
 Table = tuple[Floats, Floats, list[Series]]
 Rows = npt.NDArray[np.bool_]
+Entry = Mapping[str, Any]
 
 
 def table(
-    entries: Iterable[Mapping[str, Any]],
+    entries: Iterable[Entry],
     meaning: Callable[[Mapping[str, str]], Meaning | None],
     replica_labels: Sequence[str],
     interval_s: float,
 ) -> Table:
     """Scrape times float64[T], values float64[T, S] and S series of a range selector's result.
 
-    Where several databases scraped the target, told apart by ``replica_labels``, the one that did it most often counts;
-    the others fill its gaps.
+    Where several databases scraped the target, told apart by ``replica_labels``, the first by name counts, in every
+    answer and for every detector; the others fill its gaps.
     """
-    by_replica: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for entry in entries:
-        replica = tuple(entry["metric"].get(label, "") for label in replica_labels)
-        by_replica.setdefault(replica, []).append(entry)
-    tables = [_one(by_replica[replica], meaning) for replica in sorted(by_replica)]
-    tables.sort(key=lambda found: -len(found[0]))
+    tables = [_one(of_one, meaning) for of_one in by_replica(entries, replica_labels)]
     merged: Table = tables[0] if tables else (np.empty(0), np.empty((0, 0)), [])
     for other in tables[1:]:
-        merged = _filled(merged, other, _APART * interval_s)
+        merged = _filled(merged, other, interval_s)
     return merged
 
 
-def _one(entries: Iterable[Mapping[str, Any]], meaning: Callable[[Mapping[str, str]], Meaning | None]) -> Table:
+def by_replica(entries: Iterable[Entry], replica_labels: Sequence[str]) -> list[list[Entry]]:
+    """The entries of each database, the databases by name."""
+    found: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        replica = tuple(entry["metric"].get(label, "") for label in replica_labels)
+        found.setdefault(replica, []).append(entry)
+    return [found[replica] for replica in sorted(found)]
+
+
+def _one(entries: Iterable[Entry], meaning: Callable[[Mapping[str, str]], Meaning | None]) -> Table:
     """The table of one database. A series may come in parts: its labels that we do not know may have changed."""
     parts: dict[Series, list[tuple[int, float, Sequence[tuple[float, str]]]]] = {}
     for entry in entries:
@@ -58,12 +63,13 @@ def _one(entries: Iterable[Mapping[str, Any]], meaning: Callable[[Mapping[str, s
     return np.array(times, dtype=np.float64), filled, list(parts)
 
 
-def _filled(table: Table, other: Table, apart_s: float) -> Table:
-    """The table, with rows of the other one where it has none nearby."""
+def _filled(table: Table, other: Table, interval_s: float) -> Table:
+    """The table, with rows of the other one where it has none nearby, and after its last one where the next was due."""
     times_s, values, series = table
     columns = list(dict.fromkeys([*series, *other[2]]))
     distance_s = np.abs(other[0][:, None] - times_s[None, :]).min(axis=1, initial=np.inf)
-    added = distance_s > apart_s
+    is_after = other[0] > times_s.max(initial=-np.inf)
+    added = distance_s > np.where(is_after, interval_s, _APART * interval_s)
     all_s = np.concatenate([times_s, other[0][added]])
     wide = np.full((len(all_s), len(columns)), np.nan)
     wide[: len(times_s), : len(series)] = values

@@ -28,7 +28,7 @@ from detector.query import QueryApi, matching, one_of
 from detector.scrapes import Scrapes
 from detector.section import Duration, Section, Texts, Url
 from detector.source import Host, Origin, Source, SourceError
-from detector.tables import Table, table
+from detector.tables import Table, by_replica, table
 from detector.targets import Target, answered, by_host, question
 from detector.translation import name_matchers
 
@@ -219,7 +219,8 @@ class PrometheusSource(Source):
         """How often a target is scraped, and since when."""
         selector = _selector(scrapes.target, [f'__name__="{scrapes.target.exporter.marker}"'])
         entries = self._api.instant(f"{selector}[{math.ceil(back_s)}s]", **parameters)
-        scrapes.measure([[float(time_s) for time_s, _ in entry["values"]] for entry in entries])
+        databases = by_replica(entries, self._settings.replica_labels)
+        scrapes.measure([{float(time_s) for one in of_one for time_s, _ in one["values"]} for of_one in databases])
 
     def _table(self, scrapes: Scrapes, start_s: float, end_s: float) -> Table:
         """The scrapes from ``start_s`` to ``end_s``."""

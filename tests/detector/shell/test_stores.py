@@ -8,16 +8,22 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from catalog.exporters import NODE_EXPORTER
 from catalog.families import cpu, memory
+from detector.buffer import Buffer
 from detector.clock import SystemClock
 from detector.config import load
 from detector.frame import Frame
 from detector.judge import Judge
 from detector.learning import due, fit
 from detector.pipeline import features_at, judge_window
+from detector.scrapes import Scrapes
 from detector.source import Host
 from detector.sources.prometheus import PrometheusSettings, PrometheusSource
 from detector.state import HostState
+from detector.tables import table
+from detector.targets import Target
+from detector.translation import Translation
 from detector.verdict import Verdict
 from detector.watch import judge_for
 from tests.detector.shell.history import FULL_DISK, node_host, write
@@ -102,6 +108,51 @@ def test_pair_of_databases_is_one_and_each_fills_the_other_ones_gaps(store: Serv
     expected_s = np.where(np.isin(np.arange(60), [40, 41]), first_s - 4.0, first_s)
     np.testing.assert_allclose(sampled_s(frame), expected_s)
     source.close()
+
+
+def test_pair_of_databases_is_read_from_one_of_them_whichever_has_a_scrape_more(store: Server) -> None:
+    end_s = now_s()
+    first_s = end_s - 15.0 * np.arange(60)[::-1]
+    more_s = np.concatenate([[first_s[0] - 15.0], first_s]) - 4.3
+    for replica, times_s in (("a", first_s), ("b", more_s)):
+        write(store, node_host(target("equal", prometheus_replica=replica), times_s))
+    source = source_of(store, "equal")
+    (host,) = source.hosts()
+    found = set()
+    for complete_s in np.arange(first_s[5], end_s, 5.0):
+        source.newest_s(host)
+        found |= set(sampled_s(source.read(host, complete_s - 45.0, complete_s)))
+        assert source.interval_s(host) == pytest.approx(15)
+    assert found <= set(first_s)
+    assert len(found) >= 55
+    source.close()
+
+
+def test_scrape_that_is_not_due_yet_is_no_gap_to_fill() -> None:
+    def merged_s(*times_s: list[float]) -> list[float]:
+        entries = [
+            {
+                "metric": {"__name__": "node_memory_MemFree_bytes", "replica": replica},
+                "values": [(time_s, "1") for time_s in each],
+            }
+            for replica, each in zip("ab", times_s, strict=True)
+        ]
+        return list(table(entries, Translation(NODE_EXPORTER), ["replica"], 15.0)[0])
+
+    assert merged_s([0.0, 15.0], [10.7, 25.7]) == [0.0, 15.0], "the next one is due at 30"
+    assert merged_s([0.0, 15.0], [10.7, 25.7, 40.7]) == [0.0, 15.0, 40.7]
+    assert merged_s([0.0, 30.0], [10.7, 25.7]) == [0.0, 10.7, 30.0]
+    assert merged_s([], [10.7, 25.7]) == [10.7, 25.7]
+
+
+def test_gap_that_another_database_filled_for_a_while_does_not_change_the_interval() -> None:
+    scrapes = Scrapes(Target(1, "node", "h:9100", "h"))
+    scrapes.measure([{0.0, 15.0, 30.0}, {4.3, 19.3, 34.3}])
+    columns = (memory.FREE_BYTES(),)
+    for newest in range(3, 20):
+        times_s = np.array([15.0 * (newest - 2), 15.0 * (newest - 1), 15.0 * newest + 4.3])
+        scrapes.add_to(Buffer(60.0), (times_s, np.arange(3.0)[:, None], list(columns)), set())
+        assert scrapes.interval_s == pytest.approx(15.0)
 
 
 def test_samples_that_come_late_are_waited_for_and_read(store: Server) -> None:
