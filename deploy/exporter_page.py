@@ -114,12 +114,13 @@ label `cpu` is then `node0` or `package0`. Counts are summed; times, clocks and 
 time stays one. Signals come to the same either way, but for those of imbalance, which then compare nodes. A folded
 counter goes on when one of its CPUs goes offline.
 
-Perf events are counted on whole CPUs, whatever runs there. Hardware events are put into groups that the PMU of the CPU
-can count whole, found by trying; each group is one read. Where groups have to take turns, each reading is scaled by the
-time that its group was enabled over the time it was counted, and `hostpulse_cpu_perf_running_ratio` tells that share; a
-group that was not counted at all has no value, and the next one makes up for it. Generic events come first, then those
-that Arm's kernels name and one of Intel's Xeons (stalls). The last level of AMD's caches belongs to no CPU and is not
-counted: `cache_references` and `cache_misses` are those of the second level there.
+Perf events are counted on whole CPUs, whatever runs there, from 0 again when a CPU comes back. Hardware events are put
+into groups that the PMU of the CPU can count whole, found by trying; each group is one read. Where groups have to take
+turns, each reading is scaled by the time that its group was enabled over the time it was counted, and
+`hostpulse_cpu_perf_running_ratio` tells that share; a group that was not counted at all has no value, and the next one
+makes up for it. Generic events come first, then those that Arm's kernels name and one of Intel's Xeons (stalls). The
+last level of AMD's caches belongs to no CPU and is not counted: `cache_references` and `cache_misses` are those of the
+second level there.
 
 To read the events of another CPU the kernel interrupts it. That takes 3 µs on the CPU itself and some 13 to 50 µs from
 another one, for each group. So hardware events are read in the fast tier only while that takes less than a tenth of

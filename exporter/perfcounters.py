@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import eq
 from typing import ClassVar
 
 import psutil
@@ -22,7 +23,7 @@ from exporter.devices import CPUS_ONLINE
 from exporter.parsing import cpus_of
 from exporter.perf import LACKING, Event, close_group, open_event, open_group, why_not
 from exporter.perfevents import Candidate
-from exporter.perfscale import Scaled
+from exporter.perfscale import ENABLED, Scaled
 
 _LOOKS_EVERY = {Tier.FAST: 10}  # readings between looks for other CPUs, as a look costs as much as reading a group
 _PREFIX = "hostpulse_cpu_"
@@ -73,8 +74,8 @@ _Taken = tuple[tuple[_Counter, ...], Sequence[bytes]]
 class PerfCollector(PartedCollector):
     """A subclass says which events: ``candidates`` gives for each family the ways to count it, the best one first.
 
-    Groups are opened when a CPU comes, and dropped when it goes. To read another CPU's group the kernel interrupts that
-    CPU and waits, which is what most of the cost is.
+    Groups are opened when a CPU comes, and dropped when it goes, as the kernel never counts on with those that it had.
+    To read another CPU's group the kernel interrupts that CPU and waits, which is what most of the cost is.
     """
 
     candidates: ClassVar[Mapping[Family, tuple[Candidate, ...]]]
@@ -92,6 +93,7 @@ class PerfCollector(PartedCollector):
         self._counters: Mapping[int, tuple[_Counter, ...]] = {}
         self._opened: tuple[_Counter, ...] = ()
         self._laid_out: tuple[_Counter, ...] = ()
+        self._looked: tuple[tuple[_Counter, ...], list[bytes]] = ((), [])
         self._running = self.running if self.running is not None and context.wants(self.running) else None
         self._takes = 0
         self.series = ()
@@ -164,11 +166,24 @@ class PerfCollector(PartedCollector):
     def take(self) -> _Taken:
         """The counters as they are now, and what each of them says."""
         self._takes += 1
-        if self._takes % _LOOKS_EVERY.get(self.tier, 1) == 0 and (online := self._online_file.read()) != self._online:
+        looks = self._takes % _LOOKS_EVERY.get(self.tier, 1) == 0
+        if looks and (online := self._online_file.read()) != self._online:
             self._follow(sorted(cpus_of(online, CPUS_ONLINE)))
             self._online = online
         read, opened = os.read, self._opened
-        return opened, [read(counter.leader, counter.scaled.size_bytes) for counter in opened]
+        readings = [read(counter.leader, counter.scaled.size_bytes) for counter in opened]
+        if looks:
+            self._renew(opened, [data[ENABLED] for data in readings])
+        return opened, readings
+
+    def _renew(self, opened: tuple[_Counter, ...], enabled: list[bytes]) -> None:
+        """Open anew what stands still since the last look: of a CPU that was away meanwhile, which leaves it dead."""
+        before, self._looked = self._looked, (opened, enabled)
+        if opened is not before[0] or not any(map(eq, enabled, before[1])):
+            return
+        dead = {counter for counter, now, then in zip(opened, enabled, before[1], strict=True) if now == then}
+        self._follow([cpu for cpu, counters in self._counters.items() if dead.isdisjoint(counters)])
+        self._follow(sorted(cpus_of(self._online, CPUS_ONLINE)))
 
     def parse(self, taken: _Taken) -> list[float]:
         """Totals since the counters were opened, NaN where the PMU was busy with others."""

@@ -10,6 +10,9 @@ from __future__ import annotations
 import struct
 from math import nan
 
+ENABLED = slice(8, 16)
+"""Where in a reading the time stands for which its group was enabled."""
+
 
 class Scaled:
     """The counts of one group. What it is given are whole readings in PERF_FORMAT_GROUP with both times."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import mmap
 import os
 import resource
@@ -33,6 +34,7 @@ from tests.servers.process import wait_until
 PERF = sorted(name for name, kind in discover().items() if issubclass(kind, PerfCollector))
 _SOFTWARE = 1
 _CPU_CLOCK, _SWITCHES, _MIGRATIONS = Event(_SOFTWARE, 0), Event(_SOFTWARE, 3), Event(_SOFTWARE, 4)
+_DISABLE = 0x2401  # PERF_EVENT_IOC_DISABLE
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _ONLINE = "/sys/devices/system/cpu/online"
 
@@ -153,6 +155,21 @@ def test_cpus_that_come_and_go_have_their_series_with_them(tmp_path: Path) -> No
         assert latest(collector).keys() == before.keys()
         assert psutil.Process().num_fds() == alone
     assert psutil.Process().num_fds() == files
+
+
+@needs_perf
+def test_counters_that_stand_still_are_opened_anew() -> None:
+    with _clocks(Host()) as collector:
+        assert isinstance(collector, PerfCollector)
+        files, first = psutil.Process().num_fds(), collector.take()[0][0]
+        fcntl.ioctl(first.leader, _DISABLE)  # what the kernel does when its CPU goes; the CPU may be back by now
+        still = latest(collector), latest(collector)
+        own = [f"{series}".removeprefix("hostpulse_") for series in first.series]
+        assert {name for name, value in still[1].items() if isnan(value)} == set(own)
+        after = latest(collector)
+        assert not any(map(isnan, after.values()))
+        assert after.keys() == still[0].keys()
+        assert psutil.Process().num_fds() == files
 
 
 @needs_perf
