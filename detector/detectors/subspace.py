@@ -49,8 +49,7 @@ class Subspace(Detector):
         """See ``Detector``."""
         known = np.clip(np.nan_to_num(z[:, layout.distinct]), -FIT_CLIP, FIT_CLIP)
         centre = known.mean(axis=0)
-        _, singular, directions = np.linalg.svd(known - centre, full_matrices=False)
-        variance = singular**2 / max(1, len(z) - 1)
+        variance, directions = principal(known - centre)
         count = _components(variance, len(z))
         components = directions[:count]
         scores = (known - centre) @ components.T
@@ -90,6 +89,17 @@ class Subspace(Detector):
 
 
 _ARRAYS = ("centre", "components", "variance", "usual", "reference")
+
+
+def principal(centred: Floats) -> tuple[Floats, Floats]:
+    """Variances float64[P], the largest first, and principal directions [P, P] of rows [N, P] about their mean.
+
+    From the covariance, which takes a tenth of what a singular value decomposition does; what that tells better are the
+    smallest variances, which nobody asks for.
+    """
+    variance, directions = np.linalg.eigh(centred.T @ centred / max(1, len(centred) - 1))
+    # Laid out as a saved model is, or the two would judge differently in the last digit.
+    return np.maximum(variance[::-1], 0.0), np.ascontiguousarray(directions.T[::-1])
 
 
 def _components(variance: Floats, rows: int) -> int:
