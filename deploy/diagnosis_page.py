@@ -66,7 +66,8 @@ A comparison needs no model: what is usual is what the other stretch of time was
 Samples come from a source that keeps a past (`source.prometheus.url`) or from a [recording](recording.md). It answers
 why a job was slow where no alarm was raised. `--format=html`, `md` (the default) or `json`.
 
-An id goes with nothing but a format, and a moment (`at`) with a host and a format: more is an error that says so.
+A host may be named without its port, on pages and by `--instance`, where there is only one of that name. An id
+goes with nothing but a format, and a moment (`at`) with a host and a format: more is an error that says so.
 
 ## To add a signature
 

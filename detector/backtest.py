@@ -12,7 +12,7 @@ from pathlib import Path
 
 from catalog.duration import parse_duration
 from detector import schedule
-from detector.incidents.ask import EARLIEST_S, LATEST_S, AskError, date_s
+from detector.incidents.ask import EARLIEST_S, LATEST_S, AskError, asked_instance, date_s
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_of_past, judge_past, past_of
 from detector.scores import ScoreFile, score_file
@@ -122,19 +122,26 @@ def backtest(
 
 
 def recorded(path: Path, stretch: Stretch) -> Iterator[Past]:
-    """The pasts of the hosts in a file or folder, up to the end of the stretch."""
-    for recording in open_recordings(path):
-        if stretch.instance in ("", recording.name):
+    """The pasts of the hosts in a file or folder, up to the end of the stretch. Raises AskError, see ``stored``."""
+    recordings = open_recordings(path)
+    meant = asked_instance(stretch.instance, (recording.name for recording in recordings))
+    for recording in recordings:
+        if meant in ("", recording.name):
             past = past_of(recording)
             end_s = max(past.span_s[0], min(past.span_s[1], stretch.to_s))
             yield Past(past.host, past.interval_s, (past.span_s[0], end_s), past.frame)
 
 
 def stored(source: Source, settings: Settings, stretch: Stretch) -> Iterator[Past]:
-    """The pasts of the hosts that a source knew in the stretch, each from a baseline before it."""
-    for host in source.past_hosts(stretch.from_s, stretch.to_s):
+    """The pasts of the hosts that a source knew in the stretch, each from a baseline before it.
+
+    Raises AskError where one is asked for and its name means several.
+    """
+    hosts = source.past_hosts(stretch.from_s, stretch.to_s)
+    meant = asked_instance(stretch.instance, (host.instance for host in hosts))
+    for host in hosts:
         interval_s = source.interval_s(host)
-        if stretch.instance in ("", host.instance) and not math.isnan(interval_s):
+        if meant in ("", host.instance) and not math.isnan(interval_s):
             judge = judge_of_past(settings, interval_s)
             begin_s = stretch.from_s - schedule.horizon_s(judge.baseline_s, judge.window_s)
             yield Past(host, interval_s, (begin_s, stretch.to_s), partial(source.read, host))

@@ -22,6 +22,7 @@ BARE = (_COMPLETION, _VERSION, "explain")  # these take no settings
 _FILE_FLAG = "config.file"
 _FILE_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG_FILE"
 _TIMES = "2027-01-15T08:00:00Z, seconds since the epoch, now, or now-6h"
+_PORT = "; without its port where there is only one of that name."
 _EPILOG = f"""\
 Each flag may also be given as an environment variable ({ENVIRONMENT_PREFIX}WINDOW_DURATION for --window.duration)
 or as a key of the file (duration below window). A flag beats the environment, the environment beats the file.
@@ -143,7 +144,9 @@ def add_own_flags(name: str, parser: argparse.ArgumentParser) -> None:
             metavar="PATH",
             help=f"What to read: {recording.allowed()}.",
         )
-        parser.add_argument("--instance", default="", metavar="NAME", help="Which host, where several were recorded.")
+        parser.add_argument(
+            "--instance", default="", metavar="NAME", help=f"Which host, where several were recorded{_PORT}"
+        )
         parser.add_argument("--json", dest="as_json", action="store_true", help="Print one line of JSON.")
     if name == "explain":
         parser.add_argument("signature", nargs="?", default="", metavar="SIGNATURE", help="Which one.")
@@ -181,7 +184,7 @@ _OPTIONAL: dict[str, Any] = {"type": _said, "default": argparse.SUPPRESS}
 
 def _add_report_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--incident", **_OPTIONAL, metavar="ID", help="The incident with this id.")
-    parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
+    parser.add_argument("--instance", default="", metavar="NAME", help=f"Which host{_PORT} Default: all.")
     parser.add_argument(
         "--at",
         dest="at_time",
@@ -211,7 +214,7 @@ def _add_report_flags(parser: argparse.ArgumentParser) -> None:
 def _add_backtest_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="from_time", required=True, metavar="TIME", help=f"Since when: {_TIMES}.")
     parser.add_argument("--to", dest="to_time", default="now", metavar="TIME", help="Until when. Default: now.")
-    parser.add_argument("--instance", default="", metavar="NAME", help="Which host. Default: all.")
+    parser.add_argument("--instance", default="", metavar="NAME", help=f"Which host{_PORT} Default: all.")
     parser.add_argument(
         "--recording",
         type=_path,

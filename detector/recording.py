@@ -17,6 +17,7 @@ from catalog.found import Found
 from detector import formats
 from detector.buffer import Columns
 from detector.frame import Floats
+from detector.instances import called
 from detector.thinning import far_apart
 
 BATCH_ROWS = 1024
@@ -94,10 +95,11 @@ def open_recordings(path: Path) -> Sequence[Recording]:
 def open_recording(path: Path, instance: str = "") -> Recording:
     """The recording of one host, named by ``instance`` where there are several. Raises RecordingError."""
     found = open_recordings(path)
-    chosen = [one for one in found if instance in ("", one.name)]
+    meant = called(instance, (one.name for one in found))
+    chosen = [one for one in found if one.name in meant]
     if len(chosen) != 1:
-        names = ", ".join(one.name for one in found)
-        wrong = f"{instance!r} is not among its hosts" if instance else "it holds several hosts"
+        names = ", ".join(meant or (one.name for one in found))
+        wrong = f"{instance!r} is not among its hosts" if not chosen else "it holds several hosts"
         raise RecordingError(f"{path}: {wrong}; --instance may be one of {names}")
     return chosen[0]
 

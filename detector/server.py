@@ -200,8 +200,9 @@ class _Verdicts(_Page):
 class _Incidents(_Page):
     def get(self) -> None:
         try:
-            span = asked_span(self.arguments(("instance", "from", "to")))
-            found = self.pages.incidents.select(span.instance, span.from_s, span.to_s)
+            incidents = self.pages.incidents
+            span = asked_span(self.arguments(("instance", "from", "to")), incidents.instances())
+            found = incidents.select(span.instance, span.from_s, span.to_s)
         except AskError as error:
             raise HTTPError(400, reason=str(error)) from None
         except sqlite3.Error as error:

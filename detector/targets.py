@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.exporters import EXPORTERS, OWN, Exporter
+from detector.instances import host_name
 from detector.query import equal, matching, one_of
 from detector.source import Host
 
@@ -65,16 +66,6 @@ def answered(entries: Iterable[Mapping[str, Any]], host_label: str, peer_label: 
         if instance:
             found[target] = max(float(entry["value"][1]), found.get(target, 0.0))
     return found
-
-
-def host_name(instance: str) -> str:
-    """The host of an address.
-
-    >>> host_name("node1:9100"), host_name("[fe80::1]:9100"), host_name("node1"), host_name("fe80::1")
-    ('node1', '[fe80::1]', 'node1', 'fe80::1')
-    """
-    host, _, port = instance.rpartition(":")
-    return host if host and port.isdigit() and (":" not in host or host.endswith("]")) else instance
 
 
 def by_host(targets: Iterable[Target]) -> dict[Host, tuple[Target, ...]]:

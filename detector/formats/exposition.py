@@ -24,11 +24,12 @@ from catalog.exporters import EXPORTERS
 from catalog.series import Series, parse_series
 from detector.buffer import Buffer
 from detector.frame import Frame
+from detector.instances import host_name
 from detector.recording import BATCH_ROWS, Format, Recording, RecordingError, Rows, in_order, span_s
 from detector.scrapes import Scrapes
 from detector.source import Host
 from detector.tables import Table
-from detector.targets import Target, by_host, host_name
+from detector.targets import Target, by_host
 from detector.translation import Meaning, Translation
 
 _LABELS = r'\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}'

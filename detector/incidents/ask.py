@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from detector.instances import called
 
 EARLIEST_S, LATEST_S = 0.0, datetime(9998, 1, 1, tzinfo=UTC).timestamp()
 """Times of which a date can be written, with room for a duration behind them."""
@@ -27,8 +29,10 @@ class Span:
     to_s: float = math.inf
 
 
-def asked_span(fields: Mapping[str, str]) -> Span:
+def asked_span(fields: Mapping[str, str], known: Iterable[str]) -> Span:
     """The span in the fields ``instance``, ``from`` and ``to``, each of which may be missing.
+
+    ``known`` are the instances of which there is something to tell, see ``asked_instance``.
 
     Raises:
         AskError: a time that is none, or a span that ends before it begins.
@@ -37,7 +41,19 @@ def asked_span(fields: Mapping[str, str]) -> Span:
     to_s = parse_time(fields["to"], "to") if fields.get("to") else math.inf
     if to_s < from_s:
         raise AskError("to: must not be before from")
-    return Span(fields.get("instance", ""), from_s, to_s)
+    return Span(asked_instance(fields.get("instance", ""), known), from_s, to_s)
+
+
+def asked_instance(name: str, known: Iterable[str]) -> str:
+    """The instance that a name means, of those that are known; the name itself where it means none of them.
+
+    Raises:
+        AskError: it is the name of a host with several.
+    """
+    meant = called(name, known) if name else []
+    if len(meant) > 1:
+        raise AskError(f"instance: {name[:_SHOWN]!a} has several; it must be one of {', '.join(sorted(meant))}")
+    return meant[0] if meant else name
 
 
 def parse_time(text: str, field: str) -> float:

@@ -110,6 +110,12 @@ class IncidentStore:
         found = list(_restored(iter(rows)))
         return found[0] if len(found) == 1 and name else None
 
+    def instances(self) -> list[str]:
+        """Those of which there are incidents."""
+        with self._reading:
+            rows = self._reader.execute("SELECT DISTINCT instance FROM incidents").fetchall()
+        return [instance for (instance,) in rows]
+
     def open_ones(self, instance: str, job: str) -> list[Incident]:
         """The incidents of a host that have no end."""
         query = "SELECT document FROM incidents WHERE instance = ? AND job = ? AND ended IS NULL"

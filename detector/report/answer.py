@@ -54,7 +54,7 @@ def answer(store: IncidentStore, fields: Mapping[str, str]) -> Report:
         if incident is None:
             raise NotFoundError(f"incident: none, or more than one, is called {fields['incident'][:80]!a}")
         return report_of(incident, signatures())
-    span = asked_span(fields)
+    span = asked_span(fields, store.instances())
     if fields.get("at"):
         at_s = parse_time(fields["at"], "at")
         nearest = _nearest(store, span.instance, at_s)

@@ -158,6 +158,17 @@ def test_alert_leads_to_the_incident_it_was_about() -> None:
     assert at(9 * 3600) == "period"
 
 
+def test_host_is_found_by_its_name_without_a_port_where_one_has_it() -> None:
+    store = IncidentStore()
+    store.put(made(1))
+    store.put(made(2, Host("other:1", "j")))
+    assert answer(store, {"instance": "other"}).data["incidents"][0]["id"] == made(2, Host("other:1", "j")).id
+    assert answer(store, {"instance": "nobody"}).data["incidents"] == []
+    store.put(made(3, Host("other:2", "j")))
+    with pytest.raises(AskError, match=r"^instance: 'other' has several; it must be one of other:1, other:2$"):
+        answer(store, {"instance": "other"})
+
+
 def test_period_says_what_dominates() -> None:
     store = IncidentStore()
     cause = {"statistic": "mean", "subsystem": "storage", "unit": "B", "typical": 1.0, "actual": 2.0, "deviation": 3.0}

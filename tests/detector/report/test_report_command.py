@@ -89,6 +89,11 @@ def test_host_beside_another_shows_what_differs(dump: Path) -> None:
     assert found["signatures"][0]["name"] == "disk-saturation"
 
 
+def test_host_is_compared_by_its_name_without_a_port(dump: Path) -> None:
+    host = SICK.partition(":")[0]
+    assert told(recording=dump, **FAULT, instance=host) == told(recording=dump, **FAULT, instance=SICK)
+
+
 def test_times_that_are_alike_hardly_differ(dump: Path) -> None:
     fields = {"from_time": at(60), "to_time": at(100), "beside": f"{at(15)}/{at(55)}", "form": "md"}
     assert "Hardly anything differs." in told(recording=dump, instance=QUIET, **fields)

@@ -23,6 +23,7 @@ from catalog import outputs
 from detector.backtest import Stretch, backtest, parse_time, recorded, stored
 from detector.clock import SystemClock
 from detector.incidents.ask import AskError
+from detector.instances import host_name
 from detector.replay import ReplayError
 from detector.scores import ScoreError, score_file
 from detector.service import build_source
@@ -120,7 +121,7 @@ def test_store_gives_what_the_file_gives_though_the_hosts_are_gone(prometheus: P
     chosen = settings(prometheus.url)
     source = build_source(chosen, SystemClock())
     assert source.hosts() == []
-    stretch = Stretch(FROM_S, BEGIN_S + DURATION_S, SICK)
+    stretch = Stretch(FROM_S, BEGIN_S + DURATION_S, host_name(SICK))
     out = tmp_path / "scores.parquet"
     (found,) = backtest(stored(source, chosen, stretch), chosen, stretch, [out], lambda name, done: False)
     source.close()

@@ -106,6 +106,7 @@ def test_dump_of_several_hosts_asks_for_one(tmp_path: Path) -> None:
     path = write(tmp_path / "dump", *lines)
     assert [one.name for one in open_recordings(path)] == ["a:1", "b:1"]
     assert open_recording(path, "b:1").name == "b:1"
+    assert open_recording(path, "b").name == "b:1", "the port may be left out"
     with pytest.raises(RecordingError, match="holds several hosts; --instance may be one of a:1, b:1"):
         open_recording(path)
     with pytest.raises(RecordingError, match="'c' is not among its hosts"):
