@@ -22,7 +22,7 @@ from dataclasses import astuple, replace
 from itertools import chain
 from pathlib import Path
 
-from exporter.anonymous import Anonymous
+from exporter.anonymous import HOST_NAME, Anonymous
 from exporter.collector import Collector, Context, Unavailable, discover
 from exporter.host import FilesystemUse, Host
 
@@ -49,8 +49,8 @@ def _name(path: str) -> str:
 def capture(context: Context) -> str:
     """All that the collectors of ``context`` read, as they would find it now.
 
-    Serial numbers, UUIDs, MAC and IP addresses and the host's name are replaced. Files beyond 8 MiB, and whatever comes
-    after 64 MiB in all, are left out and named.
+    Serial numbers, UUIDs, MAC and IP addresses, names of the host and of file servers, and options of mounts that are
+    no numbers are replaced. Files beyond 8 MiB, and whatever comes after 64 MiB in all, are left out and named.
     """
     kinds = [kind for kind in discover().values() if any(map(context.wants, kind.families))]
     uses = sorted(_filesystems(context, kinds).items())
@@ -90,7 +90,7 @@ def _entries(host: Host, paths: list[str]) -> Iterator[str]:
         links.update(passed)
         real.add(end)
     yield from (f"link {_name(path)} -> {_name(target)}" for path, target in sorted(links.items()))
-    anonymous, total_bytes = Anonymous(), 0
+    anonymous, total_bytes = Anonymous(host.text(HOST_NAME, "")), 0
     for path in sorted(real):
         if host.is_directory(path):
             yield f"directory {_name(path)}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalog import recording
 from catalog.family import Tier
-from exporter.anonymous import Anonymous
+from exporter.anonymous import HOST_NAME, Anonymous
 from exporter.engine import Engine, host_of
 from exporter.facts import facts
 from exporter.quantity import Duration, Kind, Size
@@ -98,8 +98,9 @@ def record(settings: Settings, order: Wanted) -> int:
     _make_empty(order.directory)
     allow_many_files()
     engine = Engine(replace(settings, ring_duration_s=max(settings.ring_duration_s, _LEAST_RING_S)))
-    anonymous = Anonymous()
-    about = facts(settings, engine, host_of(settings), anonymous)
+    measured = host_of(settings)
+    anonymous = Anonymous(measured.text(HOST_NAME, ""))
+    about = facts(settings, engine, measured, anonymous)
     try:
         folder = Folder(order.directory, order.max_bytes, about, anonymous)
     except FullError:

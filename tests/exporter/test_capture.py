@@ -100,6 +100,45 @@ def test_capture_names_nobody(tmp_path: Path) -> None:
     assert re.search(r"nfs4 198\.18\.0\.1:/export,addr=2001:db8::1 rw", text)
 
 
+_MOUNTS = """\
+1 0 253:0 / / rw,relatime shared:1 - ext4 /dev/mapper/node--17--vg-root rw,errors=remount-ro,stripe=64
+2 1 0:41 / /data rw - nfs4 filer.example.com:/export rw,vers=4.2,clientaddr=10.0.0.9,addr=10.0.0.1,timeo=600
+3 1 0:42 / /home rw - cifs //filer.example.com/home rw,username=alice,domain=EXAMPLE,uid=1000,size=24684084k
+4 1 0:43 / /fast rw - lustre 10.0.0.5@o2ib:mds01@o2ib:/fast rw
+5 1 0:44 / /mine rw - fuse.sshfs alice@filer.example.com:/home/a rw,user_id=0
+"""
+
+
+def test_mounts_name_no_server_no_user_and_no_volume_of_the_host(tmp_path: Path) -> None:
+    stats = "device filer.example.com:/export mounted on /data with fstype nfs4 statvers=1.1\n"
+    files = {"/proc/sys/kernel/hostname": "node-17.example.com\n", "/proc/1/mountinfo": _MOUNTS}
+    host = written(tmp_path, {**files, "/proc/1/mountstats": stats})
+    text = capture(context(host))
+    for secret in ("example", "EXAMPLE", "alice", "mds01", "node", "10.0.0"):
+        assert secret not in text, secret
+    for shown in (
+        "- ext4 /dev/mapper/host--vg-root rw,errors=,stripe=64\n",
+        "- nfs4 server-1:/export rw,vers=4.2,clientaddr=,addr=,timeo=600\n",
+        "- cifs //server-1/home rw,username=,domain=,uid=1000,size=24684084k\n",
+        "- lustre 198.18.0.1@o2ib:server-2@o2ib:/fast rw\n",
+        "device server-1:/export mounted on /data with",
+    ):
+        assert shown in text, shown
+    again = capture(context(replay(text, tmp_path / "again")))
+    assert again == text
+
+
+def test_columns_of_a_recording_name_no_server() -> None:
+    shown = Anonymous("node17").series(Series("x", (("device", "filer:/export"), ("mountpoint", "/data"))))
+    assert shown.labels == (("device", "server-1:/export"), ("mountpoint", "/data"))
+    assert (
+        Anonymous("node17")
+        .series(Series("x", (("device", "/dev/mapper/node17-data"),)))
+        .labels[0][1]
+        .endswith("/host-data")
+    )
+
+
 def test_equal_things_are_replaced_by_equal_ones() -> None:
     anonymous = Anonymous()
     first = anonymous.contents("/a", b"52:54:00:00:00:01 1.2.3.4 52:54:00:00:00:02\n")
