@@ -205,9 +205,10 @@ def test_rows_that_the_ring_let_go_are_counted_as_lost(tmp_path: Path) -> None:
 def test_detector_reads_what_was_recorded(recorded: tuple[Path, str]) -> None:
     read = open_recording(recorded[0])
     assert read.interval_s == 0.1
-    assert 2.5 < read.span_s[1] - read.span_s[0] < 4.5
+    span_s = read.span_s[1] - read.span_s[0]
+    assert 1.0 < span_s < LIMIT_S
     assert {"fast", "medium", "slow"} <= read.lanes.keys()
-    assert sum(len(rows.times_s) for rows in read.lanes["fast"]) >= 25
+    assert 10 <= sum(len(rows.times_s) for rows in read.lanes["fast"]) <= span_s / read.interval_s + 2
 
 
 def run(*arguments: str, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:

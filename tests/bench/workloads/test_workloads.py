@@ -53,9 +53,12 @@ def test_what_a_workload_lacks_is_named() -> None:
     assert {workload.kind for workload in WORKLOADS.values() if not workload.needs} == set(Kind)
 
 
-def test_runs_are_recorded_in_turns_and_found_again_in_the_recording(tmp_path: Path) -> None:
+def test_runs_are_recorded_in_turns_and_found_again_in_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "_PAUSE_S", 0.1)
     names = ["perceptron", "nearest_requests"]
-    found = recorded.record(names, 2, 1.0, tmp_path)
+    found = recorded.record(names, 2, 0.5, tmp_path)
     assert sorted(run.workload for run in found.runs) == sorted(2 * names)
     assert {run.workload for run in found.runs[:2]} == set(names)
     assert recorded.load(tmp_path) == found

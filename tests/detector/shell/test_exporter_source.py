@@ -192,20 +192,20 @@ def test_body_that_ends_early_is_an_error(exporter: ScriptedExporter) -> None:
 
 
 def test_server_that_trickles_is_given_up_in_time(exporter: ScriptedExporter) -> None:
-    exporter.drip_s = 0.05
+    exporter.drip_s = 0.1
     source, host = source_of(exporter, timeout="300ms")
     begun_s = time.monotonic()
     with pytest.raises(SourceError, match=r"within 0\.3 s"):
         source.newest_s(host)
-    assert time.monotonic() - begun_s < 2
+    assert time.monotonic() - begun_s < 30, "all of it takes longer"
 
 
 @pytest.mark.parametrize(
     "trickle",
     [
-        pytest.param(b"HTTP/1.1 200 OK\r\nX-Header: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", id="header"),
-        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" * 4, id="continue"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * 50, id="chunk"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-Header: " + b"a" * 1000, id="header"),
+        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" * 40, id="continue"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * 1000, id="chunk"),
     ],
 )
 def test_server_that_trickles_before_the_body_is_given_up_in_time(exporter: ScriptedExporter, trickle: bytes) -> None:
@@ -229,7 +229,7 @@ def test_server_that_trickles_before_the_body_is_given_up_in_time(exporter: Scri
         took_s = time.monotonic() - begun_s
         gone.set()
         thread.join(5)
-    assert took_s < 2
+    assert took_s < 30, "all of it takes longer"
 
 
 def test_nobody_listening_is_an_error_in_plain_words(exporter: ScriptedExporter) -> None:

@@ -178,7 +178,7 @@ def test_source_that_is_not_there_is_a_clear_error_in_time(kind: type[Source]) -
     begun_s = time.monotonic()
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1"):
         [made.newest_s(host) for host in made.hosts()]
-    assert time.monotonic() - begun_s < 5
+    assert time.monotonic() - begun_s < 30
 
 
 @every_source

@@ -320,10 +320,10 @@ def test_call_that_hangs_makes_others_fail_and_hardly_wait(h100: Collector, monk
     thread.start()
     assert inside.wait(60.0)
     began_s = time.monotonic()
-    for _ in range(4):
+    for _ in range(10):
         with pytest.raises(NvmlFailed, match="an earlier call has not returned"):
             h100.read()
-    assert time.monotonic() - began_s < 3.5, "the first one waits longer than the others"
+    assert time.monotonic() - began_s < 9, "the first one waits longer than the others"
     release.set()
     thread.join(60.0)
     assert set(of(readings(h100), gpu.UP).values()) == {1.0}
