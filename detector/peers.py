@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from detector import attribution
-from detector.apart import LEAST_RANGE, Apart
 from detector.calibration import Calibration, Rule, calibrate, worst
 from detector.detectors.protocol import Layout
 from detector.features import Feature
@@ -22,6 +21,7 @@ from detector.frame import Floats
 from detector.fusion import Normaliser, Smoothing, fit_normaliser, smoothed
 from detector.high import high
 from detector.model import INDEPENDENT_R, evidence_of, folds, layout_of, unbroken
+from detector.peer_distance import LEAST_RANGE, PeerDistance
 from detector.pruning import correlations, covered, group_by_correlation
 from detector.scaling import Scaler, fit_scaler
 from detector.training import Float32s
@@ -38,7 +38,7 @@ class PeerModel:
 
     gain: Floats
     scaler: Scaler
-    detector: Apart
+    detector: PeerDistance
     normaliser: Normaliser
     calibration: Calibration
     usual_evidence: Floats
@@ -113,14 +113,14 @@ def fit_peers(
     return PeerModel(gain, scaler, detector, normaliser, calibration, usual, len(x))
 
 
-def _fit_parts(x: Floats, middle: Floats, features: tuple[Feature, ...]) -> tuple[Floats, Scaler, Apart]:
+def _fit_parts(x: Floats, middle: Floats, features: tuple[Feature, ...]) -> tuple[Floats, Scaler, PeerDistance]:
     gain = fit_gain(x, middle)
     apart = x - gain * middle
     scaler = fit_scaler(apart, features, LEAST_FLOORS)
     z = scaler.deviations(apart)
     groups = group_by_correlation(correlations(z), covered(apart), INDEPENDENT_R)
     layout: Layout = layout_of(features, groups.representatives, groups.representatives)
-    return gain, scaler, Apart.fit(z, layout)
+    return gain, scaler, PeerDistance.fit(z, layout)
 
 
 def _held_out(
@@ -174,7 +174,7 @@ def from_arrays(
     model = PeerModel(
         gain,
         scaler,
-        Apart(layout_of(features, independent, independent), arrays["peers/usual"], arrays["peers/usual_top"]),
+        PeerDistance(layout_of(features, independent, independent), arrays["peers/usual"], arrays["peers/usual_top"]),
         Normaliser(np.array([median]), np.array([width])),
         Calibration.from_header(header["model"]["calibration"], arrays["peers/sample"]),
         arrays["peers/usual_evidence"],

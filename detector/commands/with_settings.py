@@ -29,6 +29,7 @@ from detector.export_rules import ExportError, alert_rules, keep_rules
 from detector.findings import as_json as findings_as_json
 from detector.findings import as_text
 from detector.incidents.ask import AskError
+from detector.once import GaveUpError, judge_once
 from detector.options import ALARM, FAILED, GOOD, PROGRAM, USAGE, Options
 from detector.recording import RecordingError, open_recording
 from detector.replay import Findings, ReplayError, replay
@@ -37,7 +38,6 @@ from detector.report.command import report
 from detector.scores import ScoreError
 from detector.service import Service, StartError, build_source, state_directory
 from detector.settings import Settings
-from detector.single import GaveUpError, judge_once
 from detector.sinks.metrics import as_json
 from detector.source import SourceError
 from detector.validation import validate

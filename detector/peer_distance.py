@@ -1,4 +1,4 @@
-"""Apart: how far a host stands from its peers, from many small deviations of one subsystem or from a few large ones.
+"""How far a host stands from its peers: by many small deviations of one subsystem, or by a few large ones.
 
 Next to its peers a healthy host's deviations are noise. Their clipped mean square then hardly varies, whatever the
 tails of single ones: a shift that no feature shows by itself shows in it.
@@ -22,7 +22,7 @@ LEAST_RANGE = 0.1  # of the usual score, above it
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class PeerDistance:
     """``usual`` and ``usual_top`` float64[G]: the high ends of each subsystem's clipped root mean square and of the
     mean of its largest |z|."""
 
@@ -31,7 +31,7 @@ class Apart:
     usual_top: Floats
 
     @classmethod
-    def fit(cls, z: Floats, layout: Layout) -> Apart:
+    def fit(cls, z: Floats, layout: Layout) -> PeerDistance:
         """From the deviations [N, F] of a healthy host."""
         size = np.abs(np.nan_to_num(z))
         top, _ = top_means(size, layout)
