@@ -9,7 +9,6 @@ import contextlib
 import errno
 import logging
 import sqlite3
-import struct
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from pydantic import ValidationError
 
 from detector import durable
 from detector.incidents.incident import Incident
+from detector.incidents.wal import begins_well, log_of, pages_lost
 
 FILE = "incidents.sqlite"
 DAY_S = 86400.0
@@ -30,8 +30,6 @@ MOST_ANSWERED = 1000
 _VERSION = 1
 _PATIENCE_S = 5.0
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
-_LOG_HEADER_BYTES = 32
-_LOG_MAGICS = (0x377F0682, 0x377F0683)  # by which end of a word its checksums take first
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS incidents (
   id TEXT PRIMARY KEY, instance TEXT NOT NULL, job TEXT NOT NULL, onset REAL NOT NULL, ended REAL,
@@ -176,9 +174,9 @@ def _looked_at(file: Path) -> sqlite3.Connection:
 
     https://www.sqlite.org/wal.html#read_only_databases: without a log nobody has the file open, and it stays as it is.
     """
-    log = _log_of(file)
+    log = log_of(file)
     logged = log.exists()
-    if not _begins_well(log):
+    if not begins_well(log):
         _LOG.warning("%s is damaged: what is only in there is not told", log)
         logged = False
     uri = f"{file.absolute().as_uri()}?mode=ro"
@@ -186,10 +184,12 @@ def _looked_at(file: Path) -> sqlite3.Connection:
 
 
 def _mended(file: Path) -> sqlite3.Connection:
-    log = _log_of(file)
-    if not _begins_well(log):
+    log = log_of(file)
+    if not begins_well(log):
         _LOG.warning("%s is damaged and set aside as .bad: incidents that were only in there are lost", log)
         durable.set_aside(log)
+    elif pages := pages_lost(log):
+        _LOG.warning("%s is damaged further in: incidents that were only in %d of its pages are lost", log, pages)
     try:
         return _connect(str(file))
     except sqlite3.OperationalError:
@@ -198,31 +198,6 @@ def _mended(file: Path) -> sqlite3.Connection:
         _LOG.warning("%s is not used: %s; it is set aside", file, error)
         _set_aside(file)
         return _connect(str(file))
-
-
-def _log_of(file: Path) -> Path:
-    return file.with_name(f"{file.name}-wal")
-
-
-def _begins_well(log: Path) -> bool:
-    """Whether a write-ahead log has its header, or nothing is in it. SQLite passes over any other without a word.
-
-    https://www.sqlite.org/fileformat2.html#walformat
-    """
-    try:
-        with log.open("rb") as stream:
-            head = stream.read(_LOG_HEADER_BYTES)
-    except FileNotFoundError:
-        return True
-    if len(head) < _LOG_HEADER_BYTES:
-        return not head
-    magic = int.from_bytes(head[:4], "big")
-    words = struct.unpack(f"{'>' if magic & 1 else '<'}6I", head[:24])
-    one = other = 0
-    for even, odd in zip(words[::2], words[1::2], strict=True):
-        one = (one + even + other) % 2**32
-        other = (other + odd + one) % 2**32
-    return magic in _LOG_MAGICS and struct.pack(">2I", one, other) == head[24:]
 
 
 def _set_aside(file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from detector.config import load
+from detector.incidents.incident import Incident
 from detector.incidents.store import DAY_S, FILE, IncidentStore
 from detector.service import StartError, build_incidents
 from detector.source import Host
@@ -272,3 +274,36 @@ def test_damaged_log_is_told_and_set_aside_by_who_writes(
     left_out, lost = caplog.messages
     assert left_out == f"{log} is damaged: what is only in there is not told"
     assert lost == f"{log} is damaged and set aside as .bad: incidents that were only in there are lost"
+
+
+@pytest.mark.parametrize(("page", "known"), [(0, []), (-1, [made(1)])])
+def test_pages_of_a_log_that_follow_a_damaged_one_are_told(
+    crashed: Path, page: int, known: list[Incident], caplog: pytest.LogCaptureFixture
+) -> None:
+    log = crashed / f"{FILE}-wal"
+    content, size = bytearray(log.read_bytes()), 24 + 4096
+    pages = range(32, len(content), size)
+    content[pages[page] + size // 2] ^= 1
+    log.write_bytes(content)
+    store = IncidentStore(crashed)
+    assert store.select() == known
+    store.close()
+    lost = len(pages) if page == 0 else 1
+    assert caplog.messages == [f"{log} is damaged further in: incidents that were only in {lost} of its pages are lost"]
+
+
+def test_what_a_log_still_holds_of_before_it_was_begun_anew_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = IncidentStore(tmp_path / "running")
+    for number in range(5):
+        store.put(made(number))
+    with contextlib.closing(sqlite3.connect(tmp_path / "running" / FILE)) as other:
+        other.execute("PRAGMA wal_checkpoint(RESTART)")
+    store.put(made(5))
+    shutil.copytree(tmp_path / "running", tmp_path / "crashed")
+    store.close()
+    again = IncidentStore(tmp_path / "crashed")
+    assert [one.id for one in again.select()] == [made(number).id for number in range(6)]
+    again.close()
+    assert caplog.messages == []
