@@ -51,12 +51,16 @@ def test_stack_delivers_an_alert_to_the_webhook(tmp_path: Path) -> None:
         with (
             servers.start_node_exporter(tmp_path) as node,
             servers.start_alertmanager(tmp_path / "am", config) as alertmanager,
-            servers.start_prometheus(tmp_path / "prometheus", [], [rules], alertmanager) as prometheus,
+            _scraping(tmp_path, node, rules, alertmanager) as prometheus,
         ):
-            prometheus.scrape("node", node.address)
             alert = hook.await_alert(30, alertname="Up")
             assert alert["labels"]["instance"] == node.address
             assert _addresses(node, alertmanager, prometheus) == {"127.0.0.1"}
+
+
+def _scraping(folder: Path, node: servers.Server, rules: Path, alertmanager: servers.Server) -> servers.Prometheus:
+    jobs = [servers.scrape_job("node", node.address)]
+    return servers.start_prometheus(folder / "prometheus", jobs, [rules], alertmanager)
 
 
 def test_victoria_metrics_shows_what_was_written(tmp_path: Path) -> None:
