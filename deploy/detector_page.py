@@ -77,8 +77,9 @@ end, once, and its series end when the host goes, cannot be judged, or the progr
 before a restart does no harm: Prometheus refuses it or finds it equal, VictoriaMetrics needs
 `-dedup.minScrapeInterval` to keep one of two. Samples that a store refuses are dropped and counted; all else is tried
 again until `remote_write.max_age`. Prometheus takes samples that are older than the newest only with
-`storage.tsdb.out_of_order_time_window`. Where two detectors judge the same hosts, `remote_write.replica` keeps their
-scores apart. Do not scrape what is written.
+`storage.tsdb.out_of_order_time_window`. Where two detectors judge the same hosts, their scores are equal up to
+rounding, and a Prometheus takes each window from the one that writes it first; `remote_write.replica` keeps them apart.
+Do not scrape what is written.
 
 With `baseline.history` a host that has no model is first judged through that much of its past, as fast as half a core
 does it: a window takes 5 to 20 ms, so that a day of scrapes every 15 s takes a minute or two and a day of scrapes every

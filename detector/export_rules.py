@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from catalog import FAMILIES, SIGNALS
+from catalog.exporters import EXPORTERS, OWN
 from catalog.families.exporter import BUILD_INFO, COLLECTOR_SUCCESS, SAMPLE_TIMESTAMP_SECONDS
+from detector.diagnosis.probes import PROBES
 from detector.model import Model
 from detector.query import equal, matching, one_of
 from detector.state import HostState
@@ -67,13 +69,14 @@ def keep_rules(directory: Path | None) -> str:
 
 
 def kept_families(models: Iterable[Model]) -> list[str]:
-    """Names of the families that the models' detectors read, and of those that the program itself needs.
+    """Names of the families that the models' detectors read, and of those that the program itself or diagnosis needs.
 
     Features that pruning grouped are represented by one of them: families that only the others need are not kept.
     """
     used = {name for model in models for name in _used_signals(model)}
     read = {family for name in used for family in SIGNALS[name].expression.families()}
-    return sorted(read.union(_ALWAYS))
+    probed = frozenset[str]().union(*(probe.expression.families() for probe in PROBES.values()))
+    return sorted(read.union(_ALWAYS, probed))
 
 
 def _used_signals(model: Model) -> set[str]:
@@ -84,12 +87,15 @@ def _used_signals(model: Model) -> set[str]:
 
 def _lines(hosts: int, names: list[str]) -> Iterator[str]:
     yield f"# What the models of {hosts} host{'s' * (hosts != 1)} use: {len(names)} of {len(FAMILIES)} families."
-    yield "# For the scrape job of the exporters. Panels and rules on other families will find nothing."
+    yield "# For the scrape jobs of the exporters, of node_exporter and dcgm-exporter too: their names are the last."
+    yield "# Panels and rules on other families will find nothing."
     yield "metric_relabel_configs:"
     yield "  - action: keep"
     yield "    source_labels: [__name__]"
     # In double quotes a backslash at the end of a line joins it with the next one, without the blanks there.
-    patterns = [*_OURS, *names]
+    foreign = {alias.name for name in names for alias in FAMILIES[name].aliases}
+    markers = {one.marker for one in EXPORTERS if one is not OWN}
+    patterns = [*_OURS, *names, *sorted(foreign | markers)]
     for place, pattern in enumerate(patterns):
         head = '    regex: "' if place == 0 else "      "
         yield head + pattern + ("|\\" if place < len(patterns) - 1 else '"')

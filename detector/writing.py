@@ -25,6 +25,7 @@ _MOST_SAMPLES = 2000  # in a request
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0
 _TOO_MANY, _TOO_LARGE, _BAD = 429, 413, 400
 _AGE_WORDS = (b"out of order", b"out of bounds", b"too old", b"duplicate sample", b"too far in the past")
+_TOLD_S = 600.0  # between two words about samples that come late or twice: of two detectors one is always second
 _MOST_REFUSALS = 100  # one after the other: bad samples that follow each other are found if they are not too many
 _QUOTED = 200
 
@@ -48,6 +49,7 @@ class Writer:
         self._ends_s = float("inf")
         self._trouble = ""
         self._refusals = 0
+        self._told_s = -float("inf")
         self._thread = threading.Thread(target=self._run, name="remote-write", daemon=True)
         self._thread.start()
 
@@ -133,12 +135,14 @@ class Writer:
     def _divide(self, units: list[Unit], said: bytes) -> None:
         """Find what is bad of a refused request by halves. A time that is too late is so for the whole unit."""
         self._refusals += 1
-        unit = units[0]
-        is_one_fault = len(units) == 1 and (len(unit) == 1 or any(words in said for words in _AGE_WORDS))
-        if is_one_fault or self._refusals >= _MOST_REFUSALS:
+        unit, is_one = units[0], len(units) == 1
+        if is_one and any(words in said for words in _AGE_WORDS):
+            self._pass_over(unit, said)
+            return
+        if (is_one and len(unit) == 1) or self._refusals >= _MOST_REFUSALS:
             self._refuse(units, self._fetcher.quoted(said, _QUOTED))
             return
-        if len(units) == 1:
+        if is_one:
             units = [unit[: len(unit) // 2], unit[len(unit) // 2 :]]
         self._send(units[: len(units) // 2])
         self._send(units[len(units) // 2 :])
@@ -147,6 +151,16 @@ class Writer:
         for unit in units:
             self._let_go(unit, "refused")
         self._note(f"{without_password(self._url)} refuses samples: {reason}")
+
+    def _pass_over(self, unit: Unit, said: bytes) -> None:
+        """Give up samples that are too late, or that the store has already: no trouble, and said now and then."""
+        self._let_go(unit, "refused")
+        if time.monotonic() >= self._told_s + _TOLD_S:
+            self._told_s = time.monotonic()
+            _LOG.warning(
+                "%s refuses scores that are late or there already, by another detector perhaps: %s",
+                *(without_password(self._url), self._fetcher.quoted(said, _QUOTED)),
+            )
 
     def _young(self, units: list[Unit]) -> list[Unit]:
         """The units that are not too old yet."""

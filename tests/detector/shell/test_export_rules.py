@@ -16,7 +16,9 @@ import pytest
 import yaml
 
 from catalog import FAMILIES, SIGNALS
+from catalog.exporters import DCGM_EXPORTER, NODE_EXPORTER
 from catalog.families.exporter import BUILD_INFO, COLLECTOR_SUCCESS, SAMPLE_TIMESTAMP_SECONDS
+from detector.diagnosis.probes import PROBES
 from detector.export_rules import ExportError, keep_rules, kept_families
 from detector.model import Model
 from detector.source import Host
@@ -81,12 +83,25 @@ def test_families_of_used_signals_are_kept_and_those_the_program_needs(learned: 
     one, other = sorted({feature.channel.series.name for feature in model.features})[:2]
     state = replace(learned, model=seeing_only(learned, one))
     always = {BUILD_INFO.name, COLLECTOR_SUCCESS.name, SAMPLE_TIMESTAMP_SECONDS.name}
-    needed = SIGNALS[one].expression.families() | always
-    assert kept(keep_rules(saved(tmp_path, state))) == needed | {"hostpulse_anomaly_.+", "hostpulse_detector_.+"}
+    probed = frozenset[str]().union(*(probe.expression.families() for probe in PROBES.values()))
+    needed = SIGNALS[one].expression.families() | always | probed
+    ours = {name for name in kept(keep_rules(saved(tmp_path, state))) if name.startswith("hostpulse_")}
+    assert ours == needed | {"hostpulse_anomaly_.+", "hostpulse_detector_.+"}
     second = replace(learned, instance="other:1", model=seeing_only(learned, other))
     both = keep_rules(saved(tmp_path, second))
     assert kept(both) >= needed | SIGNALS[other].expression.families()
     assert "2 hosts" in both.splitlines()[0]
+
+
+def test_jobs_of_other_exporters_keep_what_is_read_of_them_and_by_what_they_are_found(
+    learned: HostState, tmp_path: Path
+) -> None:
+    model = learned.model
+    assert model is not None
+    names = kept(keep_rules(saved(tmp_path, learned)))
+    foreign = {alias.name for family in kept_families([model]) for alias in FAMILIES[family].aliases}
+    assert {"node_cpu_seconds_total", "node_nf_conntrack_entries"} <= foreign
+    assert names >= foreign | {NODE_EXPORTER.marker, DCGM_EXPORTER.marker}
 
 
 def test_detectors_read_nothing_but_what_is_kept(learned: HostState) -> None:

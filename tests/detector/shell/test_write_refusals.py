@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import threading
 import time
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -72,6 +74,24 @@ def test_windows_out_of_time_are_counted_and_told_once(caplog: pytest.LogCapture
     assert caplog.text.count("its clock or ours was set back") == 1
     assert caplog.text.count("its clock or ours is ahead") == 1
     assert caplog.text.count("are written again") == 2
+
+
+def test_second_of_two_detectors_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    telemetry = Telemetry()
+
+    def is_sent(count: int) -> bool:
+        return sum(left(telemetry).values()) == count
+
+    answers = itertools.cycle([(204, ""), (400, "duplicate sample for timestamp"), (400, "out of order sample")])
+    with Receiver(lambda sent: next(answers)) as store, caplog.at_level("INFO"):
+        writer = writer_to(store.url, telemetry)
+        for count in range(1, 10):
+            writer.put(unit_of(5, back_s=20.0 - count))
+            wait_until(partial(is_sent, 5 * count), 60, "it is sent")
+        writer.close(5.0)
+    assert left(telemetry) == {"written": 15.0, "refused": 30.0}
+    (line,) = caplog.text.splitlines()
+    assert "refuses scores that are late or there already, by another detector perhaps: duplicate sample" in line
 
 
 def test_secrets_that_a_store_repeats_in_any_form_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
