@@ -60,9 +60,9 @@ def answered(entries: Iterable[Mapping[str, Any]], host_label: str, peer_label: 
     for entry in entries:
         labels = entry["metric"]
         instance = labels.get("instance", "")
-        host = labels.get(host_label, "") if host_label else host_name(instance)
+        host = labels.get(host_label, "") if host_label else ""
         rank, peer = ranks[labels.get(_KIND, OWN.name)], labels.get(peer_label, "")
-        target = Target(rank, labels.get("job", ""), instance, host or instance, peer)
+        target = Target(rank, labels.get("job", ""), instance, host or host_name(instance), peer)
         if instance:
             found[target] = max(float(entry["value"][1]), found.get(target, 0.0))
     return found

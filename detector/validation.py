@@ -71,6 +71,9 @@ def validate(settings: Settings, environment: Mapping[str, str], clock: Clock) -
     try:
         report.hosts = describe(source, settings)
         report.costs = list(_costs(source, report.hosts, settings))
+        report.notes += _past(source, report.hosts, settings)
+        for one in _judged(report)[:1]:
+            source.constants(one.host)
     except SourceError as error:
         report.problems.append(f"{_address_key(settings)}: {error}")
     else:
@@ -78,12 +81,16 @@ def validate(settings: Settings, environment: Mapping[str, str], clock: Clock) -
     finally:
         source.close()
     report.notes += _notes(report, settings)
-    judged = [one for one in report.hosts if not one.trouble]
+    judged = _judged(report)
     report.series = series_of_a_host() * len(judged)
     most = [_most_per_day(one, settings) for one in judged]
     for kind, asked in settings.alarms_per_host_day:
         report.alarms_per_day[kind] = sum(min(asked, each) for each in most)
     return report
+
+
+def _judged(report: Report) -> list[Described]:
+    return [one for one in report.hosts if not one.trouble]
 
 
 def given(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -201,7 +208,7 @@ def _web(settings: Settings) -> Iterator[str]:
 
 def _notes(report: Report, settings: Settings) -> Iterator[str]:
     """What is not wrong and worth to know."""
-    hosts = [one for one in report.hosts if not one.trouble]
+    hosts = _judged(report)
     learning_s = max((_learning_s(one, settings) for one in hosts), default=0.0)
     if learning_s > settings.baseline.duration_s:
         yield (
@@ -212,6 +219,20 @@ def _notes(report: Report, settings: Settings) -> Iterator[str]:
     slow = [cost for cost in report.costs if cost.read_s > cost.stride_s / 2]
     if slow:
         yield f"window.stride: reading {slow[0].host.instance} took {slow[0].read_s:.1f} s, more than half of a stride"
+
+
+def _past(source: Source, hosts: Sequence[Described], settings: Settings) -> Iterator[str]:
+    """Where less of the past is there than is to be learned from."""
+    wanted_s = settings.baseline.history_s
+    there_s = [
+        (source.newest_s(one.host) - source.oldest_s(one.host), one.host.instance) for one in hosts if not one.trouble
+    ]
+    shortest_s, name = min(there_s, default=(inf, ""))
+    if shortest_s < wanted_s:
+        yield (
+            f"baseline.history: of {name} the source has {duration(shortest_s)}, less than {duration(wanted_s)}; where "
+            "that is no whole baseline the rest is waited for"
+        )
 
 
 def _budgets(hosts: Sequence[Described], settings: Settings) -> Iterator[str]:

@@ -47,8 +47,8 @@ class PrometheusSettings(Section):
     host_label: str = Field(
         default="",
         pattern="[a-zA-Z_][a-zA-Z0-9_]*|",
-        description="Label that names the host: targets that share it are judged as one host. Empty: `instance` "
-        "without its port.",
+        description="Label that names the host: targets that share it are judged as one host. Empty, and of "
+        "targets without it: `instance` without its port.",
     )
     replica_labels: Texts = Field(
         default=("prometheus_replica", "replica"),

@@ -21,7 +21,7 @@ from detector.frame import Frame
 from detector.source import Host
 from detector.sources.prometheus import PrometheusSettings, PrometheusSource
 from detector.tables import changing
-from detector.targets import Target, by_host
+from detector.targets import Target, answered, by_host
 from detector.translation import Translation
 from tests.detector.shell.scripted import Scripted
 from tests.recorded import recorded
@@ -226,6 +226,17 @@ def test_several_exporters_of_ours_on_one_machine_are_hosts_of_their_own() -> No
     targets = [Target(0, "a", "h:1", "h"), Target(0, "a", "h:2", "h"), Target(1, "node", "h:9100", "h")]
     assert by_host(targets) == {Host("h:1", "a"): (targets[0],), Host("h:2", "a"): (targets[1],)}
     assert by_host(targets[1:]) == {Host("h:2", "a"): tuple(targets[1:])}
+
+
+def test_targets_without_the_label_of_hosts_are_joined_by_their_address() -> None:
+    labels: list[dict[str, str]] = [
+        {"instance": "a:9100", "node": "n1"},
+        {"instance": "b:9400", "node": "n1"},
+        {"instance": "c:9100"},
+        {"instance": "c:9400"},
+    ]
+    entries = [{"metric": one, "value": [0, "1"]} for one in labels]
+    assert [target.host for target in answered(entries, "node")] == ["n1", "n1", "c", "c"]
 
 
 def test_any_of_its_targets_may_tell_the_group_of_a_host() -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import requests
 
 from detector.clock import SystemClock
 from detector.config import load
 from detector.validated import as_json, as_text
 from detector.validation import Report, series_of_a_host, validate
 from tests.detector.shell.history import node_host, write
-from tests.detector.shell.scripted import Scripted
+from tests.detector.shell.scripted import Answer, Scripted
 from tests.detector.shell.test_command import run
 from tests.servers import Server, start_victoria_metrics
 from tests.tree import ROOT
@@ -96,6 +97,35 @@ def test_dry_run_says_hosts_windows_cost_and_alarms(store: Server) -> None:
 def test_short_baseline_of_a_rarely_scraped_host_is_noted(store: Server) -> None:
     (note,) = tried(store.url, baseline__duration="2m").notes
     assert note.startswith("baseline.duration: 2 min 0 s hold too few windows")
+
+
+def test_history_that_the_store_has_not_is_noted(store: Server) -> None:
+    (note,) = (note for note in tried(store.url, baseline__history="6h").notes if note.startswith("baseline.history"))
+    assert note.startswith("baseline.history: of second:9100 the source has 1 min 0 s, less than 6 h 0 min; ")
+    assert not any(note.startswith("baseline.history") for note in tried(store.url, baseline__history="30s").notes)
+
+
+def test_each_question_of_a_running_detector_is_asked_once(store: Server) -> None:
+    def passed_on(path: str, parameters: dict[str, str]) -> Answer:
+        reply = requests.get(store.url + path, params=parameters, timeout=30)
+        return reply.status_code, reply.content
+
+    with Scripted(passed_on) as between:
+        assert tried(between.url).problems == []
+        asked = [one["query"] for one in between.asked]
+    kinds = {
+        "who is there": [query for query in asked if query.startswith("label_replace(")],
+        "how often it is scraped": [query for query in asked if query.startswith('{__name__="node_memory_MemTotal')],
+        "its samples": [query for query in asked if query.startswith('{__name__=~"node_(?:')],
+        "what it is": [query for query in asked if query.startswith('{__name__=~"hostpulse_')],
+    }
+    assert {kind: len(queries) for kind, queries in kinds.items()} == {
+        "who is there": 1,
+        "how often it is scraped": 2,
+        "its samples": 2,
+        "what it is": 1,
+    }
+    assert sum(map(len, kinds.values())) == len(asked)
 
 
 def test_budget_that_cannot_be_reached_at_the_interval_of_the_samples_is_noted(tmp_path: Path) -> None:
