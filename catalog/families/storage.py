@@ -177,7 +177,7 @@ NVME_TEMPERATURE_CELSIUS = Family(
     Subsystem.STORAGE,
     ("device", "sensor"),
     Tier.SLOW,
-    source="/sys/class/nvme/*/hwmon*/temp*_input",
+    source="/sys/class/nvme/*/{,device/hwmon/}hwmon*/temp*_input",
 )
 NVME_STATE = Family(
     "hostpulse_storage_nvme_state",

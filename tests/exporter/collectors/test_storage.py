@@ -207,6 +207,13 @@ def test_temperatures_of_nvme_drives_are_by_sensor(tmp_path: Path) -> None:
     }
 
 
+def test_temperatures_of_nvme_drives_are_found_where_older_kernels_have_them(tmp_path: Path) -> None:
+    files = {"/sys/class/nvme/nvme1/device/hwmon/hwmon4/temp1_input": "38850\n"}
+    assert reading("nvme", written(tmp_path, files)) == {
+        'storage_nvme_temperature_celsius{device="nvme1",sensor="temp1"}': pytest.approx(38.85)
+    }
+
+
 def test_controller_of_nvme_drives_is_in_one_state_of_all(tmp_path: Path) -> None:
     collector = opened("nvmestate", hardware(tmp_path))
     states = ("new", "live", "resetting", "connecting", "deleting", "dead")
