@@ -83,6 +83,16 @@ SIGNALS: tuple[Signal, ...] = (
         "ratio",
         floor=0.15,
     ),
+    _state(
+        "cpu_softirq_imbalance_ratio",
+        "Standard deviation of soft interrupts over CPUs by their mean: 0 is even.",
+        ratio(
+            spread(total(rate(cpu.SOFTIRQS), "type"), "cpu"),
+            at_least(mean(total(rate(cpu.SOFTIRQS), "type"), "cpu"), 5000.0),
+        ),
+        "ratio",
+        floor=0.15,
+    ),
     _utilisation(
         "cpu_idle_state_ratio",
         "Share of time in each idle state.",

@@ -10,6 +10,7 @@ import promql_parser
 import pytest
 
 from catalog import FAMILIES, SIGNALS
+from catalog.families.cpu import SOFTIRQS
 from catalog.family import Family, Kind, Profile, Subsystem, Unit
 from catalog.series import Series
 from catalog.signal import JUDGED_SUBSYSTEMS, Role, Signal, Worse
@@ -100,6 +101,16 @@ def test_every_signal_evaluates_on_a_small_host(small_host: Frame) -> None:
     channels = evaluate(small_host)
     assert {channel.series.name for channel in channels.channels} == SIGNALS.keys()
     assert np.isfinite(channels.values[-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("per_s", "imbalance"), [((80_000, 0), 1.0), ((40_000, 40_000), 0.0), ((800, 0), 0.08)], ids=["one", "even", "few"]
+)
+def test_soft_interrupts_of_all_types_on_one_cpu_are_an_imbalance(per_s: tuple[int, int], imbalance: float) -> None:
+    columns = tuple(SOFTIRQS(number, kind) for number in range(2) for kind in ("NET_RX", "TIMER"))
+    counts = np.outer(np.arange(3.0), [part for rate in per_s for part in (0.75 * rate, 0.25 * rate)])
+    channels = evaluate(Frame("h", np.arange(3.0), counts, columns), [SIGNALS["cpu_softirq_imbalance_ratio"]])
+    assert channels.values[-1] == pytest.approx([imbalance])
 
 
 def test_channel_names_are_unique(small_host: Frame) -> None:
