@@ -33,7 +33,7 @@ from exporter.collector import Collector, Context, Unavailable, discover
 from exporter.host import Host
 from tests.servers.programs import start_exporter
 
-_COLLECTORS = ("gpu", "gpuhealth", "gpugpm", "gpumig", "gpumode", "xid")
+_COLLECTORS = ("gpu", "gpuhealth", "gpugpm", "gpumig", "gpumiggpm", "gpumode", "xid")
 _MIB, _MHZ, _PERCENT = 1048576.0, 1e6, 0.01
 _WORDS: Mapping[str, float] = {
     **dict.fromkeys(("Not Active", "No", "Disabled", "None"), 0.0),

@@ -189,6 +189,7 @@ makes them fail. In a container the NVIDIA runtime has to hand the library in (`
 | `gpuhealth` | 15 s | limits, links, ECC errors, remapped rows, what the driver asks for, fans, processes |
 | `gpudevices` | 15 s | GPUs that are plugged in, and GPUs that the driver finds |
 | `gpumig`, `gpumode` | 15 s | instances of partitioned GPUs with their memory, how GPUs are set up (`standard`) |
+| `gpumiggpm` | `--gpu.interval` | the same of each instance of a partitioned GPU (`standard`) |
 | `gpuprocesses` | 15 s | memory of each process, by its number and never by its name or command line (`full`) |
 | `gpuinfo` | once | what each GPU is |
 
@@ -211,7 +212,7 @@ that is no file: replaying one never shows GPUs.
 How far this was tried: against a stand-in for the library which is built by the tests, with the figures and the gaps
 that nvidia-smi showed of an H100, an H200 in MIG mode and an L40S, and with GPUs that are lost, hang or come back. It
 has not run on a real GPU yet. What NVML does when it is opened anew while a GPU is lost, how long it takes for real,
-and the counters of NVLink, PCI Express and of `gpugpm` are therefore as documented, not as observed.
+and the counters of NVLink, PCI Express, `gpugpm` and `gpumiggpm` are therefore as documented, not as observed.
 `python -m bench.gpu_check` compares all values with nvidia-smi on a machine that has one, and measures what polling
 costs the exporter and a job that multiplies matrices.
 """

@@ -204,6 +204,21 @@ def _values(nvml: Any, handle: Any, keys: list[tuple[int, int]]) -> Any:
     return nvml.nvmlDeviceGetFieldValues(handle, keys) if keys else ()
 
 
+def instances(nvml: Any, handle: Any) -> Iterator[Any]:
+    """Handles of the compute instances of a GPU; none where it is whole."""
+    try:
+        parted = nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE
+    except nvml.NVMLError as error:
+        if SESSION.lost(error.value):
+            raise
+        return
+    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle) if parted else 0):
+        try:
+            yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+        except nvml.NVMLError:
+            continue
+
+
 class GpuCollector(NvmlCollector):
     """A subclass says which fields and calls there are; each GPU is asked once which of them it has.
 

@@ -6,20 +6,17 @@ https://docs.nvidia.com/deploy/nvml-api/group__nvmlGpmFunctions.html. A value is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import nan
-from time import monotonic_ns
+from functools import partial
 from typing import Any
 
 from catalog.families import gpu
 from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Context
+from exporter.gpm import Monitor
 from exporter.gpus import NvmlCollector
 from exporter.nvml import SESSION, Device
 
-_PERCENT = 100.0
-_LEAST_US = 100_000  # as often as the driver itself looks
 _METRICS = {
     gpu.GRAPHICS_ACTIVE_RATIO: "GRAPHICS_UTIL",
     gpu.SM_ACTIVE_RATIO: "SM_UTIL",
@@ -34,18 +31,8 @@ _METRICS = {
 }
 
 
-@dataclass(slots=True)
-class _Monitor:
-    """Two samples of one GPU, the newer of them first."""
-
-    generation: int
-    samples: list[Any]
-    taken_us: int = 0
-    values: tuple[float, ...] = ()
-
-
 class GpuGpmCollector(NvmlCollector):
-    """A GPU without such counters, or cut into instances, has no series."""
+    """A GPU without such counters has no series, nor has one cut into instances, which have their own."""
 
     name = "gpugpm"
     tier = Tier.GPU
@@ -53,54 +40,24 @@ class GpuGpmCollector(NvmlCollector):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._families = tuple(filter(context.wants, self.families))
-        self._monitors: dict[str, _Monitor] = {}
+        self._metrics = {family: name for family, name in _METRICS.items() if context.wants(family)}
+        self._monitors: dict[str, tuple[int, Monitor | None]] = {}
 
     def readings(self, nvml: Any, device: Device) -> Iterator[tuple[Series, float]]:
         """One for each family; NaN until there are two samples."""
-        monitor = self._monitors.get(device.label)
-        if monitor is None or monitor.generation != SESSION.generation:
-            monitor = self._monitors[device.label] = _monitor(nvml, device)
-        if not monitor.samples:
-            return
-        self._sample(nvml, device, monitor)
-        yield from zip((family(device.label) for family in self._families), monitor.values, strict=True)
+        generation, monitor = self._monitors.get(device.label, (-1, None))
+        if generation != SESSION.generation:
+            monitor = self._monitor(nvml, device)
+            self._monitors[device.label] = SESSION.generation, monitor
+        values = monitor.values(nvml) if monitor is not None else ()
+        yield from zip((family(device.label) for family in self._metrics), values, strict=bool(values))
 
-    def _sample(self, nvml: Any, device: Device, monitor: _Monitor) -> None:
-        now_us = monotonic_ns() // 1000
-        if monitor.taken_us and now_us - monitor.taken_us < _LEAST_US:
-            return
-        newer, older = monitor.samples
+    def _monitor(self, nvml: Any, device: Device) -> Monitor | None:
+        """None where the GPU has no counters."""
         try:
-            nvml.nvmlGpmSampleGet(device.handle, older)
+            supported = nvml.nvmlGpmQueryDeviceSupport(device.handle).isSupportedDevice
         except nvml.NVMLError as error:
-            if SESSION.absent(error.value):
-                monitor.samples = []
-            raise
-        monitor.samples = [older, newer]
-        if monitor.taken_us:
-            monitor.values = tuple(self._metrics(nvml, newer, older))
-        else:
-            monitor.values = (nan,) * len(self._families)
-        monitor.taken_us = now_us
-
-    def _metrics(self, nvml: Any, before: Any, after: Any) -> Iterator[float]:
-        asked = nvml.c_nvmlGpmMetricsGet_t()
-        asked.version, asked.numMetrics = nvml.NVML_GPM_METRICS_GET_VERSION, len(self._families)
-        asked.sample1, asked.sample2 = before, after
-        for metric, family in zip(asked.metrics, self._families, strict=False):
-            metric.metricId = getattr(nvml, f"NVML_GPM_METRIC_{_METRICS[family]}")
-        nvml.nvmlGpmMetricsGet(asked)
-        for metric in asked.metrics[: len(self._families)]:
-            yield nan if metric.nvmlReturn else metric.value / _PERCENT
-
-
-def _monitor(nvml: Any, device: Device) -> _Monitor:
-    """Without samples where the GPU has no counters."""
-    try:
-        if nvml.nvmlGpmQueryDeviceSupport(device.handle).isSupportedDevice:
-            return _Monitor(SESSION.generation, [nvml.nvmlGpmSampleAlloc(), nvml.nvmlGpmSampleAlloc()])
-    except nvml.NVMLError as error:
-        if not SESSION.absent(error.value):
-            raise
-    return _Monitor(SESSION.generation, [])
+            if not SESSION.absent(error.value):
+                raise
+            return None
+        return Monitor(nvml, self._metrics, partial(nvml.nvmlGpmSampleGet, device.handle)) if supported else None

@@ -8,7 +8,7 @@ from typing import Any
 from catalog.families import gpu
 from catalog.family import Tier
 from catalog.series import Series
-from exporter.gpus import NvmlCollector
+from exporter.gpus import NvmlCollector, instances
 from exporter.nvml import Device
 
 
@@ -21,7 +21,7 @@ class GpuMigCollector(NvmlCollector):
 
     def readings(self, nvml: Any, device: Device) -> Iterator[tuple[Series, float]]:
         """Nothing where a GPU is whole."""
-        for handle in _instances(nvml, device.handle):
+        for handle in instances(nvml, device.handle):
             instance = str(nvml.nvmlDeviceGetGpuInstanceId(handle))
             compute = str(nvml.nvmlDeviceGetComputeInstanceId(handle))
             profile = nvml.nvmlDeviceGetName(handle).rpartition("MIG ")[2]
@@ -29,15 +29,3 @@ class GpuMigCollector(NvmlCollector):
             memory = nvml.nvmlDeviceGetMemoryInfo(handle)
             yield gpu.MIG_MEMORY_USED_BYTES(device.label, instance), float(memory.used)
             yield gpu.MIG_MEMORY_TOTAL_BYTES(device.label, instance), float(memory.total)
-
-
-def _instances(nvml: Any, handle: Any) -> Iterator[Any]:
-    try:
-        parted = nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE
-    except nvml.NVMLError:
-        return
-    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle) if parted else 0):
-        try:
-            yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
-        except nvml.NVMLError:
-            continue

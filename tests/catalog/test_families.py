@@ -24,7 +24,7 @@ DECLARED = [
 def test_constant_is_named_as_its_family(module: str, constant: str, family: Family) -> None:
     name = family.name.removeprefix(f"hostpulse_{family.subsystem}_").removesuffix("_total").upper()
     assert constant == name
-    parts = {"rdma", "perf", "cgroup", "ethtool", "gpuhealth", "memoryerrors", "nfs", "numa", "pages", "softnet"}
+    parts = {"rdma", "perf", "cgroup", "ethtool", "gpuhealth", "memoryerrors", "mig", "nfs", "numa", "pages", "softnet"}
     assert module.rpartition(".")[2] in {str(family.subsystem), *parts}
 
 

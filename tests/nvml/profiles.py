@@ -77,6 +77,9 @@ H200_MIG: Mapping[str, object] = {
             "memory": f"{total * _MIB} 0 {used * _MIB}",
         }.items()
     },
+    # Made up: what the performance monitors count in the two largest instances.
+    "gi.2.gpm": 1, "gi.2.gpm.1": 90.0, "gi.2.gpm.2": 81.5, "gi.2.gpm.3": 33.0, "gi.2.gpm.5": 64.0, "gi.2.gpm.10": 22.0,
+    "gi.3.gpm": 1, "gi.3.gpm.2": 12.5,
 }  # fmt: skip
 L40S: Mapping[str, object] = {
     **_MADE_UP, **_DATA_CENTRE, **_ROWS,

@@ -295,15 +295,24 @@ int nvmlDeviceGetFieldValues(Device *d, int size, struct field *fields) {
 
 struct metric { u32 id, code; double value; char *names[3]; };
 struct metrics { u32 version, size; void *first, *second; struct metric metrics[]; };
-struct sample { Device *device; int taken; };
+struct sample { Device *device; int taken; char of[32]; };
 int nvmlGpmQueryDeviceSupport(Device *d, u32 *version_and_support) { BEGIN(d); version_and_support[1] = !text(d, "gpm", v); return OK; }
 int nvmlGpmSampleAlloc(struct sample **out) { BEGIN(NULL); *out = calloc(1, sizeof **out); return OK; }
 int nvmlGpmSampleFree(struct sample *sample) { free(sample); return OK; }
-int nvmlGpmSampleGet(Device *d, struct sample *sample) {
+static int filled(Device *d, struct sample *sample) {
     static int taken;
+    sample->device = d, sample->taken = ++taken;
+    return OK;
+}
+int nvmlGpmSampleGet(Device *d, struct sample *sample) {
     BEGIN(d);
-    if (!text(d, "gpm", v)) { sample->device = d, sample->taken = ++taken; return OK; }
-    return NOT_SUPPORTED;
+    strcpy(sample->of, "gpm");
+    return text(d, "gpm", v) ? NOT_SUPPORTED : filled(d, sample);
+}
+int nvmlGpmMigSampleGet(Device *d, u32 instance, struct sample *sample) {
+    BEGIN(d);
+    snprintf(sample->of, sizeof sample->of, "gi.%u.gpm", instance);
+    return text(d, sample->of, v) ? NOT_SUPPORTED : filled(d, sample);
 }
 int nvmlGpmMetricsGet(struct metrics *asked) {
     BEGIN(NULL);
@@ -311,7 +320,7 @@ int nvmlGpmMetricsGet(struct metrics *asked) {
     if (asked->version != 1 || first->device != second->device || first->taken >= second->taken) return INVALID_ARGUMENT;
     for (u32 i = 0; i < asked->size; i++) {
         char key[96];
-        snprintf(key, sizeof key, "gpm.%u", asked->metrics[i].id);
+        snprintf(key, sizeof key, "%s.%u", second->of, asked->metrics[i].id);
         if (!(asked->metrics[i].code = (u32)text(second->device, key, v))) asked->metrics[i].value = atof(v);
     }
     return OK;

@@ -12,7 +12,7 @@ from math import isnan
 import pytest
 
 from catalog import FAMILIES
-from catalog.families import gpu, gpuhealth
+from catalog.families import gpu, gpuhealth, mig
 from catalog.family import Kind, Profile, Subsystem, Unit
 from exporter import nvml
 from exporter.collector import Collector, Context, Unavailable
@@ -23,7 +23,7 @@ from tests.nvml import Stub, profiles
 from tests.servers.process import wait_until
 
 MIB = 1 << 20
-NAMES = ("gpu", "gpuhealth", "gpuinfo", "gpumode", "gpumig", "gpudevices", "gpugpm", "gpuprocesses")
+NAMES = ("gpu", "gpuhealth", "gpuinfo", "gpumode", "gpumig", "gpudevices", "gpugpm", "gpumiggpm", "gpuprocesses")
 PROFILES: dict[str, Mapping[str, object]] = {"H100": profiles.H100, "H200": profiles.H200_MIG, "L40S": profiles.L40S}
 
 
@@ -263,7 +263,7 @@ def test_mode_and_info_name_each_gpu(stub: Stub) -> None:
 def test_performance_monitors_tell_ratios_from_the_second_sample_on(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exporter.collectors.gpugpm._LEAST_US", 0)
+    monkeypatch.setattr("exporter.gpm._LEAST_US", 0)
     stub.say(profiles.host(profiles.H100))
     with closing(collector("gpugpm")) as one:
         assert all(map(isnan, readings(one).values()))
@@ -272,6 +272,27 @@ def test_performance_monitors_tell_ratios_from_the_second_sample_on(
         assert of(values, gpu.TENSOR_ACTIVE_RATIO) == {"0": 0.72}
         stub.say({"gpm.5": 12.0}, gpu="*")
         assert of(readings(one), gpu.TENSOR_ACTIVE_RATIO) == {"0": 0.12}
+
+
+def test_instances_of_a_parted_gpu_tell_what_they_do(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exporter.gpm._LEAST_US", 0)
+    stub.say(profiles.host(profiles.H200_MIG, 2))
+    with closing(collector("gpumiggpm")) as one:
+        assert all(map(isnan, readings(one).values()))
+        values = readings(one)
+        assert of(values, mig.MIG_SM_ACTIVE_RATIO) == {"0,2": 0.815, "0,3": 0.125, "1,2": 0.815, "1,3": 0.125}
+        assert of(values, mig.MIG_TENSOR_ACTIVE_RATIO)["1,2"] == 0.64
+        assert isnan(of(values, mig.MIG_DRAM_ACTIVE_RATIO)["0,3"]), "this one does not say"
+        stub.say({"gi.2.gpm.2": 40.0}, gpu=1)
+        assert of(readings(one), mig.MIG_SM_ACTIVE_RATIO)["1,2"] == 0.4
+        stub.forget("*.mig.2.name")
+        assert of(readings(one), mig.MIG_SM_ACTIVE_RATIO).keys() == {"0,2", "1,2"}
+        stub.say({"lost": 15}, gpu=1)
+        assert isnan(of(readings(one), mig.MIG_SM_ACTIVE_RATIO)["1,2"]), "its series stay"
+    stub.clear()
+    stub.say(profiles.host(profiles.H100))
+    with closing(collector("gpumiggpm")) as one:
+        assert readings(one) == {}, "nothing of a GPU that is whole"
 
 
 def test_driver_that_is_installed_and_not_loaded_turns_it_off(stub: Stub) -> None:
