@@ -127,7 +127,8 @@ def _backtest(options: Options, settings: Settings, clock: SystemClock) -> int:
             pasts = stored(build_source(settings, clock), settings, stretch)
         with _bar(clock) as progress, closing(backtest(pasts, settings, stretch, options.out, progress)) as judged:
             for found in judged:
-                _print_findings(found, options)
+                with progress.put_away():
+                    _print_findings(found, options)
     except AskError as error:
         return _complain(f"backtest: {error}", USAGE)
     return GOOD
@@ -149,19 +150,37 @@ def _print_findings(found: Findings, options: Options) -> None:
     tell(orjson.dumps(findings_as_json(found)).decode() + "\n" if options.as_json else as_text(found))
 
 
-@contextmanager
-def _bar(clock: SystemClock) -> Iterator[Callable[[str, float], bool]]:
+class _Bar:
     """A bar on a terminal: told whose past is judged and how much of it is done, says whether to stop."""
+
+    def __init__(self, bar: Progress, clock: SystemClock) -> None:
+        self._bar, self._clock = bar, clock
+        self._task = bar.add_task("", total=1.0)
+
+    def __call__(self, name: str, done: float) -> bool:
+        self._bar.update(self._task, completed=done, description=f"replaying {name}")
+        return self._clock.wait(0.0)
+
+    @contextmanager
+    def put_away(self) -> Iterator[None]:
+        """Nothing of it is on the terminal while something else is printed."""
+        self._bar.stop()
+        yield
+        self._bar.start()
+
+
+@contextmanager
+def _bar(clock: SystemClock) -> Iterator[_Bar]:
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     screen = Console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        task = bar.add_task("", total=1.0)
-
-        def progress(name: str, done: float) -> bool:
-            bar.update(task, completed=done, description=f"replaying {name}")
-            return clock.wait(0.0)
-
-        yield progress
+    with Progress(
+        *columns,
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+        redirect_stdout=False,  # what is printed would go where the bar does, and to no file or pipe
+    ) as bar:
+        yield _Bar(bar, clock)
 
 
 def _export_rules(options: Options, settings: Settings, _: SystemClock) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -199,6 +201,25 @@ def test_reader_that_has_had_enough_costs_no_scores_of_the_hosts_before(dump: Pa
     lines = out.read_text().splitlines()
     assert lines[-1] == "# EOF"
     assert {line.partition('instance="')[2].partition('"')[0] for line in lines if line[0] != "#"} == {QUIET}
+
+
+def test_findings_go_into_a_pipe_and_the_bar_onto_the_terminal(dump: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "detector", "backtest", f"--baseline.duration={JUDGE.baseline_s}s", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+    flags = f"--from={FROM_S}", f"--recording={dump}"
+    with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # once the other side is closed
+            while part := os.read(ours, 65536):
+                shown += part
+        os.close(ours)
+        printed = process.communicate(timeout=120)[0]
+    assert process.returncode == 0
+    assert [json.loads(line)["recording"] for line in printed.splitlines()] == [QUIET, SICK]
+    assert f"replaying {SICK}".encode() in shown
+    assert b"episodes" not in shown
 
 
 @pytest.mark.parametrize("suffix", [".om", ".csv", ".parquet"])
