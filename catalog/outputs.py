@@ -166,8 +166,8 @@ BUILD_INFO = Output(
 ADDRESS_INFO = Output(
     "hostpulse_detector_address_info",
     OutputKind.INFO,
-    "Constant 1 with the URL that people find the detector at.",
-    ("url",),
+    "Constant 1 with the URL that people find the host's detector at.",
+    (*_HOST, "url"),
 )
 BUDGET = Output(
     "hostpulse_detector_alarm_budget",

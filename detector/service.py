@@ -137,7 +137,6 @@ class Service:
         self.loop = Loop(settings, source, self._sinks, store, self._telemetry, clock, maintenance=self._maintenance)
         if settings.maintenance.alertmanager:
             Silences(settings.maintenance, self._maintenance, self._telemetry, clock).start()
-        self._telemetry.set(outputs.ADDRESS_INFO, 1, settings.web.external_url or self.server.url)
         self._note_reload(good=True)
         self.server.start(self._pages())
         _LOG.info("serving on %s", self.server.url)
@@ -164,7 +163,8 @@ class Service:
             "metrics": f"{self.server.url}/metrics",
             "report": f"{self.server.url}/report",
         }
-        context = Context(self._clock, self._telemetry, addresses, self._incidents)
+        address = self._settings.web.external_url or self.server.url
+        context = Context(self._clock, self._telemetry, addresses, self._incidents, address)
         built = [kind.build(getattr(self._settings, name, None), context) for name, kind in sink.discover().items()]
         return [one for one in built if one is not None]
 

@@ -46,8 +46,10 @@ class Context:
     clock: Clock
     telemetry: Telemetry
     addresses: Mapping[str, str]
-    """What is found where, for people: name -> URL."""
+    """What is found where, for people on this machine: name -> URL."""
     incidents: IncidentStore = field(default_factory=IncidentStore)
+    address: str = ""
+    """URL that people anywhere find the detector at."""
 
 
 class Sink(Found):

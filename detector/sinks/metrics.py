@@ -42,14 +42,14 @@ class MetricsSink(Sink, Collector):
 
     name: ClassVar[str] = "metrics"
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, address: str) -> None:
+        self._clock, self._address = clock, address
         self._kept: dict[Host, _Kept] = {}
 
     @classmethod
     def build(cls, setting: Any, context: Context) -> Self:  # noqa: ARG003 - always on
         """See ``Sink``; registers itself with the telemetry's registry."""
-        sink = cls(context.clock)
+        sink = cls(context.clock, context.address)
         context.telemetry.registry.register(sink)
         return sink
 
@@ -77,7 +77,7 @@ class MetricsSink(Sink, Collector):
         families = {metric.name: metric for metric in self.describe()}
         for judged in self.newest():
             identity = (judged.host.instance, judged.host.job)
-            for output, found in values(judged).items():
+            for output, found in values(judged, self._address).items():
                 family = families[output.name.removesuffix("_total")]
                 for labels, value in found:
                     family.add_metric((*identity, *labels), value)  # type: ignore[attr-defined]
@@ -89,17 +89,21 @@ def _family(output: Output) -> Metric:
     return kind(output.name, output.help, labels=output.labels)
 
 
-def values(judged: Judged) -> dict[Output, list[Value]]:
-    """All metrics of one host: label values besides its identity, and the value. What is not known is not there."""
+def values(judged: Judged, address: str = "") -> dict[Output, list[Value]]:
+    """All metrics of one host: label values besides its identity, and the value. What is not known is not there.
+
+    ``address`` is where people find the detector: hosts of one store may be judged by several.
+    """
     return {
         output: [(labels, value) for labels, value in found if not math.isnan(value)]
-        for output, found in _values(judged).items()
+        for output, found in _values(judged, address).items()
     }
 
 
-def _values(judged: Judged) -> Mapping[Output, Iterable[Value]]:
+def _values(judged: Judged, address: str) -> Mapping[Output, Iterable[Value]]:
     verdict = judged.verdict
     always: dict[Output, Iterable[Value]] = {
+        outputs.ADDRESS_INFO: [((address,), 1.0)] if address else [],
         outputs.WINDOW_END: [((), verdict.end_s)],
         outputs.LEARNING_PROGRESS: [((), verdict.progress)],
         outputs.REBASELINES: [((), verdict.rebaselines)],

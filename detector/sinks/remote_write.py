@@ -61,7 +61,7 @@ class RemoteWriteSink(Sink):
 
     def __init__(self, writer: Writer, replica: str, context: Context) -> None:
         self._writer, self._replica = writer, replica
-        self._clock, self._telemetry = context.clock, context.telemetry
+        self._clock, self._telemetry, self._address = context.clock, context.telemetry, context.address
         self._set_wrong: set[Host] = set()
         self._newest_ms: dict[Host, int] = {}
         self._open: dict[Host, set[bytes]] = {}
@@ -85,7 +85,7 @@ class RemoteWriteSink(Sink):
             return
         found = {
             self._series(output, host, labels): encode_value(value)
-            for output, measured in values(judged).items()
+            for output, measured in values(judged, self._address).items()
             for labels, value in measured
         }
         is_future = judged.verdict.end_s > self._clock.wall_s() + _FUTURE_S

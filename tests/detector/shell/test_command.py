@@ -356,9 +356,11 @@ def test_models_survive_a_restart_and_scores_go_when_the_exporter_goes(
     exporters: tuple[Server, Server], tmp_path: Path
 ) -> None:
     state, exporter = tmp_path / "state", exporters[1]
-    flags = targets(exporter), BASELINE, f"--state.directory={state}"
+    flags = targets(exporter), BASELINE, f"--state.directory={state}", "--web.external-url=https://example.org/a/"
     with start_detector(tmp_path, *flags) as detector:
         assert value(detector, "hostpulse_detector_config_last_reload_successful") == 1
+        found_at = {"instance": exporter.address, "url": "https://example.org/a"}
+        wait_until(lambda: value(detector, "hostpulse_detector_address_info", **found_at) == 1, 60, "the address")
         wait_until(lambda: has_score(detector), LEARNED_LIMIT_S, "a score")
         (verdict,) = verdicts(detector)
         assert (verdict["instance"], verdict["phase"]) == (exporter.address, "provisional")
@@ -378,10 +380,9 @@ def test_models_survive_a_restart_and_scores_go_when_the_exporter_goes(
         assert detector.get("/-/healthy").text == "ok\n"
 
 
-def test_alerts_find_budget_address_and_counters_that_can_rise_from_the_start(tmp_path: Path) -> None:
-    flags = "--source.exporter.targets=http://127.0.0.1:9", "--web.external-url=https://example.org/hostpulse/"
-    with start_detector(tmp_path, *flags, f"--state.directory={tmp_path / 'state'}") as detector:
-        assert value(detector, "hostpulse_detector_address_info", url="https://example.org/hostpulse") == 1
+def test_alerts_find_the_budget_and_counters_that_can_rise_from_the_start(tmp_path: Path) -> None:
+    target = "--source.exporter.targets=http://127.0.0.1:9"
+    with start_detector(tmp_path, target, f"--state.directory={tmp_path / 'state'}") as detector:
         assert value(detector, "hostpulse_detector_alarm_budget", severity="warning") == 0.5
         assert value(detector, "hostpulse_detector_alarm_budget", severity="page") == 0.05
         assert value(detector, "hostpulse_detector_sink_errors_total", sink="metrics") == 0

@@ -34,7 +34,7 @@ class Page:
     def __init__(self, *published: Judged) -> None:
         self.clock = SteppedClock()
         self.telemetry = Telemetry()
-        self.sink = MetricsSink.build(None, Context(self.clock, self.telemetry, {}))
+        self.sink = MetricsSink.build(None, Context(self.clock, self.telemetry, {}, address="http://detector:17721"))
         for one in published:
             self.sink.publish(one)
 
@@ -64,6 +64,7 @@ def test_quiet_host_has_its_scores_and_all_subsystems_at_zero() -> None:
     assert page.value("hostpulse_anomaly_model_frozen") == 0
     assert page.value("hostpulse_detector_window_seconds") == 3
     assert page.value("hostpulse_detector_stride_seconds") == 1
+    assert page.value("hostpulse_detector_address_info", url="http://detector:17721") == 1
 
 
 def test_alarm_is_active_for_the_subsystem_to_blame_only() -> None:
@@ -123,7 +124,7 @@ def test_series_of_a_host_are_few_and_do_not_grow() -> None:
         counts.append(sum(HOST.instance in line for line in page.text().splitlines()))
     assert len(set(counts)) == 1
     assert counts[0] < 45
-    assert sum(HOST.instance in line for line in Page(judged()).text().splitlines()) <= 35
+    assert sum(HOST.instance in line for line in Page(judged()).text().splitlines()) <= 36
     assert page.text().count("\n") > before
 
 

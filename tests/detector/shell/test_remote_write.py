@@ -38,7 +38,9 @@ class Bench:
     def __init__(self, url: str, **settings: Any) -> None:
         self.telemetry = Telemetry()
         chosen = RemoteWriteSettings.model_validate({"url": url, **settings})
-        made = RemoteWriteSink.build(chosen, Context(SystemClock(), self.telemetry, {}))
+        made = RemoteWriteSink.build(
+            chosen, Context(SystemClock(), self.telemetry, {}, address="http://detector:17721")
+        )
         assert made is not None
         self.sink = made
 
@@ -87,6 +89,8 @@ def test_scores_lie_at_the_ends_of_their_windows_and_end_with_the_host(store: Se
     mine = f'{SCORE}{{detector="fused",instance="{HOST.instance}",job="{HOST.job}"}}'
     wait_until(lambda: len(samples(store, mine)) == 3, 60, "the scores are there")
     assert samples(store, mine) == dict(zip(ends_s, (0.25, 0.5, 2.0), strict=True))
+    found_at = f'{outputs.ADDRESS_INFO.name}{{instance="{HOST.instance}",url="http://detector:17721"}}'
+    assert len(samples(store, found_at)) == 3
     assert bench.left("refused") == 0.0
     bench.sink.leave(HOST)
     bench.await_empty()
