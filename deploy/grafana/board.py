@@ -18,7 +18,7 @@ Variable = dashboard.DatasourceVariable | dashboard.QueryVariable | dashboard.Cu
 
 
 def board(name: str, title: str, question: str, variables: Iterable[Variable] = ()) -> dashboard.Dashboard:
-    """A board that answers ``question``; ``variables`` come after data source, cluster and job."""
+    """A board that answers ``question``; ``variables`` come after data source, cluster and job, before subsystem."""
     built = (
         dashboard.Dashboard(f"hostpulse: {title}")
         .uid(f"hostpulse-{name}")
@@ -30,7 +30,7 @@ def board(name: str, title: str, question: str, variables: Iterable[Variable] = 
         .tooltip(models.DashboardCursorSync.CROSSHAIR)
         .link(_boards())
     )
-    for variable in (chosen.source(), chosen.cluster(), chosen.job(), *variables):
+    for variable in (chosen.source(), chosen.cluster(), chosen.job(), *variables, chosen.subsystem()):
         built.with_variable(variable)
     return built
 
@@ -50,9 +50,9 @@ def row(
     return to
 
 
-def mark_episodes(on: dashboard.Dashboard, where: str = chosen.HOST) -> dashboard.Dashboard:
-    """Each time in which an episode is open, marked in all panels."""
-    expression = f"max by (instance, subsystem) ({chosen.of(outputs.ACTIVE, where=where)}) == 1"
+def mark_episodes(on: dashboard.Dashboard) -> dashboard.Dashboard:
+    """Each time in which an episode of a chosen subsystem is open, marked in all panels."""
+    expression = f"max by (instance, subsystem) ({chosen.of(outputs.ACTIVE, chosen.SUBSYSTEM)}) == 1"
     marks = dashboard.AnnotationQuery().name("Episodes").datasource(SOURCE).enable(True).icon_color(colours.WARN)
     query = Dataquery().ref_id("Anno").expr(expression).datasource(SOURCE)
     return on.annotation(

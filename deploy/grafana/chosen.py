@@ -12,13 +12,13 @@ from grafana_foundation_sdk.models import dashboard as models
 from catalog.families import cpu, exporter, gpu
 from catalog.family import Family
 from catalog.outputs import ACTIVE, ADDRESS_INFO, PAGE, WINDOW_END, Output
-from catalog.signal import JUDGED_SUBSYSTEMS
+from deploy.grafana import colours
 from deploy.grafana.panels import SOURCE
 
 WINDOW = "$__rate_interval"
 CLUSTER = 'cluster=~"$cluster"'
-FLEET = CLUSTER + ',job=~"$job"'
-HOST = FLEET + ',instance=~"$instance(:[0-9]+)?"'
+JOB = CLUSTER + ',job=~"$job"'
+HOST = JOB + ',instance=~"$instance(:[0-9]+)?"'
 SUBSYSTEM = 'subsystem=~"$subsystem"'
 ANY_HOST = (exporter.BUILD_INFO, cpu.SECONDS)
 ANY_GPU = (gpu.TEMPERATURE_CELSIUS,)
@@ -31,9 +31,9 @@ def of(output: Output, *matchers: str, where: str = HOST) -> str:
     return output.name + "{" + ",".join((*matchers, where)) + "}"
 
 
-def state(by: str, where: str = HOST) -> str:
-    """0 where all is quiet, 1 where an episode is open, 2 where it pages."""
-    return f"max by ({by}) ({of(ACTIVE, where=where)}) + max by ({by}) ({of(PAGE, where=where)})"
+def state(by: str) -> str:
+    """0 where all is quiet, 1 where an episode of a chosen subsystem is open, 2 where it pages."""
+    return f"max by ({by}) ({of(ACTIVE, SUBSYSTEM)}) + max by ({by}) ({of(PAGE, SUBSYSTEM)})"
 
 
 def source() -> dashboard.DatasourceVariable:
@@ -53,30 +53,30 @@ def job() -> dashboard.QueryVariable:
 
 def host(*seen_by: Family) -> dashboard.QueryVariable:
     """Which host, of those that have the families under any name."""
-    query = f"label_values({any_name_of(*seen_by, where=FLEET)}, instance)"
+    query = f"label_values({any_name_of(*seen_by, where=JOB)}, instance)"
     return _asked("instance", "Host", query).regex(_WITHOUT_PORT)
 
 
 def judged_host() -> dashboard.QueryVariable:
     """Which host, of those that the detector judges."""
-    return _asked("instance", "Host", f"label_values({of(WINDOW_END, where=FLEET)}, instance)").regex(_WITHOUT_PORT)
+    return _asked("instance", "Host", f"label_values({of(WINDOW_END, where=JOB)}, instance)").regex(_WITHOUT_PORT)
 
 
 def hosts() -> dashboard.QueryVariable:
     """Which hosts; all to begin with."""
-    query = f"label_values({any_name_of(*ANY_HOST, where=FLEET)}, instance)"
+    query = f"label_values({any_name_of(*ANY_HOST, where=JOB)}, instance)"
     return several("instance", "Hosts", query).regex(_WITHOUT_PORT)
 
 
 def subsystem() -> dashboard.CustomVariable:
-    """Which subsystems."""
-    every = dashboard.CustomVariable("subsystem").label("Subsystem").values(",".join(JUDGED_SUBSYSTEMS))
+    """Which subsystems; all to begin with."""
+    every = dashboard.CustomVariable("subsystem").label("Subsystem").values(",".join(colours.SUBSYSTEMS))
     return every.multi(True).include_all(True).all_value(".*").current(_ALL)
 
 
 def detector() -> dashboard.QueryVariable:
-    """Where the detector serves its reports."""
-    found = f"label_values({of(ADDRESS_INFO, where=CLUSTER)}, url)"
+    """Where the detector of the chosen host serves its reports."""
+    found = f"label_values({of(ADDRESS_INFO)}, url)"
     return _asked("detector", "Detector's address", found).hide(models.VariableHide.HIDE_VARIABLE)
 
 

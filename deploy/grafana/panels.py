@@ -77,10 +77,16 @@ def stacked(panel: timeseries.Panel) -> timeseries.Panel:
     return panel.min(0).max(1)
 
 
-def bounded(panel: timeseries.Panel, *bounds: tuple[str, float]) -> timeseries.Panel:
+def bounded(panel: timeseries.Panel, *bounds: tuple[str, float], below: str = colours.CLEAR) -> timeseries.Panel:
     """The panel with a dashed line at each bound."""
     style = common.GraphThresholdsStyleConfig().mode(options.GraphThresholdsStyleMode.DASHED)
-    return panel.thresholds(colours.steps((colours.CLEAR, None), *bounds)).thresholds_style(style)
+    return panel.thresholds(colours.steps((below, None), *bounds)).thresholds_style(style)
+
+
+def by_last_value(panel: timeseries.Panel) -> timeseries.Panel:
+    """The panel's first query with series in the colours of its bounds: too many to have a colour each."""
+    colour = models.DynamicConfigValue("color", {"mode": _THRESHOLDS.value, "seriesBy": "last"})
+    return panel.override_by_query(next(_references()), [colour])
 
 
 def timeline(title: str, query: Query, states: models.ValueMap, description: str, height: int) -> statetimeline.Panel:

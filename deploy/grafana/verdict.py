@@ -29,7 +29,9 @@ def figures() -> Iterator[stat.Panel]:
     """The verdict now, in six numbers."""
     score = number("Score", of(outputs.SCORE, 'detector="fused"'), "How unusual the host is; 1 is the bound.")
     yield score.decimals(2).thresholds(_OUTLOOK)
-    now = number("State", state("instance"), "Whether an episode is open, and at which budget.")
+    now = number(
+        "State", state("instance"), "Whether an episode of the chosen subsystems is open, and at which budget."
+    )
     yield now.mappings([states()]).thresholds(colours.steps((GOOD, None), (WARN, 1.0), (BAD, 2.0)))
     agreement = number("Detectors over their bound", of(outputs.AGREEMENT), "How many detectors find it unusual.")
     yield agreement.thresholds(colours.steps((GOOD, None), (WARN, 1.0), (BAD, 3.0)))

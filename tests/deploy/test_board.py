@@ -16,7 +16,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from catalog import FAMILIES, SIGNALS, capacity
 from catalog.outputs import OUTPUTS
-from deploy.grafana import build
+from deploy.grafana import build, colours
 from tests.deploy.boards import BOARDS, asked, panels, read, variables
 from tests.tree import ROOT
 
@@ -91,11 +91,23 @@ def test_each_query_says_which_hosts_it_is_about(name: str) -> None:
 
 
 @each_board
-def test_used_variables_are_declared(name: str) -> None:
-    board = read(name)
+def test_each_variable_is_declared_and_used_and_what_is_chosen_the_same_everywhere(name: str) -> None:
+    declared = variables(read(name))
     used = set(re.findall(r"\$\{?([a-z]\w*)", BOARDS[name].read_text()))
-    assert used <= variables(board).keys()
-    assert {"datasource", "cluster", "job"} <= variables(board).keys()
+    assert used == declared.keys()
+    assert {"datasource", "cluster", "job", "instance", "subsystem"} <= used
+    assert [one for one in declared if "hide" not in declared[one]][-1] == "subsystem"
+
+
+@each_board
+def test_colours_are_those_that_the_colour_blind_tell_apart(name: str) -> None:
+    known = {*colours.SERIES, colours.CLEAR, colours.TEXT}
+    told = set(_colours_in(read(name)))
+    assert {colour[:7] if colour.startswith("#") else colour for colour in told} <= known
+    for panel in panels(read(name)):
+        if panel["type"] == "timeseries":
+            overridden = {one["matcher"]["options"] for one in panel["fieldConfig"]["overrides"]}
+            assert {query["refId"] for query in panel["targets"]} <= overridden, "none is left to Grafana's own palette"
 
 
 def test_each_signal_is_shown_once_on_the_board_of_a_host() -> None:
@@ -110,6 +122,18 @@ def test_score_panel_draws_its_bound() -> None:
     defaults = panel["fieldConfig"]["defaults"]
     assert 1.0 in [step["value"] for step in defaults["thresholds"]["steps"]]
     assert defaults["custom"]["thresholdsStyle"] == {"mode": "dashed"}
+
+
+def _colours_in(part: Any) -> Iterator[str]:
+    """What each key of a colour says."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in {"color", "fixedColor", "iconColor"} and isinstance(value, str):
+                yield value
+            yield from _colours_in(value)
+    elif isinstance(part, list):
+        for one in part:
+            yield from _colours_in(one)
 
 
 def _round_trip(board: dict[str, Any]) -> Any:

@@ -15,9 +15,9 @@ from catalog.outputs import Output
 from deploy.grafana import chosen, colours, verdict
 from deploy.grafana.board import board as new_board
 from deploy.grafana.board import link, mark_episodes, row
-from deploy.grafana.chosen import CLUSTER, FLEET, state
+from deploy.grafana.chosen import CLUSTER, HOST, SUBSYSTEM, state
 from deploy.grafana.colours import BAD, CLEAR, GOOD, GREY, WARN
-from deploy.grafana.panels import Query, bounded, lines, number, rows, timeline
+from deploy.grafana.panels import Query, bounded, by_last_value, lines, number, rows, timeline
 from deploy.grafana.tables import joined, matrix, renamed, sorted_by, with_cells
 
 _MOST = 20
@@ -27,16 +27,16 @@ _FUSED = 'detector="fused"'
 
 def board() -> dashboard.Dashboard:
     """Which hosts are behaving unusually now, and how often do hosts alarm?"""
-    built = new_board("fleet", "all hosts", "Which hosts are behaving unusually, and in what?")
+    built = new_board("fleet", "all hosts", "Which hosts are behaving unusually, and in what?", (chosen.hosts(),))
     built.time("now-6h", "now").refresh("10s")
-    mark_episodes(built, FLEET)
+    mark_episodes(built)
     row(built, "Now", (*_figures(), _worst(), _map()))
     row(built, "Over time", (_states(), _scores(), _alarms("warning"), _alarms("page")))
     return built
 
 
 def _of(output: Output, *matchers: str) -> str:
-    return chosen.of(output, *matchers, where=FLEET)
+    return chosen.of(output, *matchers, where=HOST)
 
 
 def _named(expression: str) -> str:
@@ -46,10 +46,10 @@ def _named(expression: str) -> str:
 
 def _figures() -> Iterator[stat.Panel]:
     yield number("Hosts judged", f"count({_of(outputs.WINDOW_END)})", "Hosts that the detector has judged.")
-    unusual = f"count({state('instance', FLEET)} > 0) or vector(0)"
+    unusual = f"count({state('instance')} > 0) or vector(0)"
     panel = number("Hosts with an episode", unusual, "Hosts on which an episode is open.")
     yield panel.thresholds(colours.steps((GOOD, None), (WARN, 1.0)))
-    paging = f"count({state('instance', FLEET)} == 2) or vector(0)"
+    paging = f"count({state('instance')} == 2) or vector(0)"
     panel = number("Hosts that page", paging, "Hosts whose episode is beyond the page budget.")
     yield panel.thresholds(colours.steps((GOOD, None), (BAD, 1.0)))
     yield number("Provisional", f"sum({_of(outputs.PROVISIONAL)})", "Hosts whose bound still rests on little data.")
@@ -61,7 +61,7 @@ def _figures() -> Iterator[stat.Panel]:
 def _worst() -> table.Panel:
     told = {
         "Score": f"topk({_MOST}, {_named(_of(outputs.SCORE, _FUSED))})",
-        "State": _named(state("instance", FLEET)),
+        "State": _named(state("instance")),
         "Detectors over": _named(_of(outputs.AGREEMENT)),
         "Data": _named(_of(outputs.COVERAGE)),
     }
@@ -76,7 +76,7 @@ def _worst() -> table.Panel:
 
 
 def _map() -> table.Panel:
-    parts = f"{_of(outputs.SUBSYSTEM_SHARE)} * on (instance, job) group_left () {_of(outputs.SCORE, _FUSED)}"
+    parts = f"{_of(outputs.SUBSYSTEM_SHARE, SUBSYSTEM)} * on (instance, job) group_left () {_of(outputs.SCORE, _FUSED)}"
     by_host = f'max by (host, subsystem) (label_replace({parts}, "host", "$1", "instance", "(.+?)(:[0-9]+)?"))'
     told = "Score times share: which subsystem makes a host unusual. From 0.5 on it alone is half of the bound."
     panel = rows("What is unusual where", [Query(by_host)], told, width=12)
@@ -89,14 +89,15 @@ def _map() -> table.Panel:
 
 
 def _states() -> statetimeline.Panel:
-    query = Query(state("instance", FLEET), "{{instance}}")
+    query = Query(state("instance"), "{{instance}}")
     return timeline("Episodes by host", query, verdict.states(CLEAR), "Open episodes, and those that page.", 8)
 
 
 def _scores() -> timeseries.Panel:
     highest = Query(f"max by (instance) ({_of(outputs.SCORE, _FUSED)})", "{{instance}}")
-    panel = lines("Score of each host", [highest], "short", "The dashed line is the bound.", 12)
-    return bounded(panel.min(0).axis_soft_max(1.2).decimals(1), (BAD, verdict.BOUND))
+    told = "The dashed line is the bound. A host whose score is beyond it at the end has the colour of that."
+    panel = by_last_value(lines("Score of each host", [highest], "short", told, 12))
+    return bounded(panel.min(0).axis_soft_max(1.2).decimals(1), (BAD, verdict.BOUND), below=GOOD)
 
 
 def _alarms(severity: str) -> timeseries.Panel:

@@ -15,7 +15,7 @@ from catalog.signal import JUDGED_SUBSYSTEMS, Role, Worse
 from deploy.grafana import chosen, colours
 from deploy.grafana.board import board as new_board
 from deploy.grafana.board import row
-from deploy.grafana.chosen import HOST
+from deploy.grafana.chosen import HOST, SUBSYSTEM
 from deploy.grafana.colours import BAD, GOOD, SKY, WARN
 from deploy.grafana.panels import Query, lines, named_colours, number
 from deploy.grafana.signals import UNITS, headed, in_words
@@ -79,7 +79,8 @@ def _summary(role: Role) -> timeseries.Panel:
     titles = {Role.UTILISATION: "How full", Role.SATURATION: "Share of time that something waited"}
     errors = role is Role.ERROR
     told = "Errors in each hour of all hosts." if errors else "Mean of the hosts, hour by hour."
-    expression = f"sum by (subsystem) ({_of(mean)}) * 3600" if errors else f"avg by (subsystem) ({_of(mean)})"
+    told_of = _of(mean, SUBSYSTEM)
+    expression = f"sum by (subsystem) ({told_of}) * 3600" if errors else f"avg by (subsystem) ({told_of})"
     unit = "short" if errors else "percentunit"
     panel = lines(titles.get(role, "Errors an hour"), [Query(expression, "{{subsystem}}")], unit, told)
     return named_colours(panel.min(0), colours.SUBSYSTEMS)
@@ -104,7 +105,7 @@ def _operation(name: str) -> str:
 
 
 def _verdicts() -> timeseries.Panel:
-    expression = f"avg by (subsystem) ({_of(_verdict('anomaly_active:avg1h'))})"
+    expression = f"avg by (subsystem) ({_of(_verdict('anomaly_active:avg1h'), SUBSYSTEM)})"
     told = "Share of each hour in which an episode was open, mean of the hosts, by what it is blamed on."
     panel = lines("Time with an open episode", [Query(expression, "{{subsystem}}")], "percentunit", told, 24)
     return named_colours(panel.min(0), colours.SUBSYSTEMS)

@@ -17,7 +17,7 @@ from catalog.signal import Role
 from deploy.grafana import chosen, colours, verdict
 from deploy.grafana.board import board as new_board
 from deploy.grafana.board import mark_episodes, row
-from deploy.grafana.chosen import FLEET, HOST, SUBSYSTEM, of, state
+from deploy.grafana.chosen import HOST, JOB, SUBSYSTEM, of, state
 from deploy.grafana.colours import BAD, GOOD, WARN
 from deploy.grafana.panels import Query, bars, bounded, lines, named_colours, number, rows
 from deploy.grafana.tables import joined, renamed, sorted_by, wide
@@ -32,7 +32,7 @@ _FUSED = 'detector="fused"'
 def board() -> dashboard.Dashboard:
     """What happened on this host, when, and in what?"""
     question = "What happened on this host, when, in which subsystem, and do other hosts have it too?"
-    variables = (chosen.judged_host(), chosen.subsystem(), chosen.judged(), chosen.detector())
+    variables = (chosen.judged_host(), chosen.judged(), chosen.detector())
     built = new_board("incident", "an incident", question, variables)
     built.link(dashboard.DashboardLink("Report").type(models.DashboardLinkType.LINK).url(_REPORT).target_blank(True))
     mark_episodes(built)
@@ -46,11 +46,12 @@ def _figures() -> Iterator[stat.Panel]:
     highest = f"max(max_over_time({of(outputs.SCORE, _FUSED)}[$__range]))"
     score = number("Highest score", highest, "In the time shown; 1 is the bound.").decimals(1)
     yield score.thresholds(colours.steps((GOOD, None), (WARN, 0.7), (BAD, verdict.BOUND)))
-    worst = f"max(max_over_time({of(outputs.ACTIVE)}[$__range])) + max(max_over_time({of(outputs.PAGE)}[$__range]))"
+    active, page = (of(output, SUBSYSTEM) for output in (outputs.ACTIVE, outputs.PAGE))
+    worst = f"max(max_over_time({active}[$__range])) + max(max_over_time({page}[$__range]))"
     reached = number("At its worst", worst, "The most that an episode reached in the time shown.")
     yield reached.mappings([verdict.states()]).thresholds(colours.steps((GOOD, None), (WARN, 1.0), (BAD, 2.0)))
     yield _leading()
-    lasted = f"max(avg_over_time({of(outputs.ACTIVE)}[$__range])) * $__range_s"
+    lasted = f"max(avg_over_time({active}[$__range])) * $__range_s"
     yield number("Open for", lasted, "Of the time shown, with an episode of one subsystem open.", "s").decimals(0)
     over = number(
         "Detectors over their bound", f"max(max_over_time({of(outputs.AGREEMENT)}[$__range]))", "At most, at one time."
@@ -131,10 +132,10 @@ def _hosts() -> timeseries.Panel:
 
 def _common() -> timeseries.Panel:
     told = "Hosts with an open episode at the same time, by the subsystem that it is blamed on."
-    query = Query(f"sum by (subsystem) ({_fleet(outputs.ACTIVE)})", "{{subsystem}}")
+    query = Query(f"sum by (subsystem) ({_fleet(outputs.ACTIVE, SUBSYSTEM)})", "{{subsystem}}")
     panel = lines("Hosts with an episode", [query], "short", told, 12).min(0).axis_soft_max(1).decimals(0)
     return named_colours(panel, colours.SUBSYSTEMS)
 
 
 def _fleet(output: Output, *matchers: str) -> str:
-    return of(output, *matchers, where=FLEET)
+    return of(output, *matchers, where=JOB)

@@ -12,7 +12,7 @@ from catalog.family import Family, Tier
 from catalog.outputs import Output
 from deploy.grafana import chosen, colours
 from deploy.grafana.board import board as new_board
-from deploy.grafana.board import row
+from deploy.grafana.board import mark_episodes, row
 from deploy.grafana.chosen import CLUSTER, HOST, WINDOW, of
 from deploy.grafana.colours import BAD, GOOD, WARN
 from deploy.grafana.panels import AnyPanel, Query, bars, bounded, lines, named_colours, number
@@ -24,6 +24,7 @@ def board() -> dashboard.Dashboard:
     """Does hostpulse keep up, what does it cost, and what does it miss?"""
     question = "Does hostpulse keep up, what does it cost, and what does it miss?"
     built = new_board("itself", "itself", question, (chosen.hosts(),))
+    mark_episodes(built)
     row(built, "Now", _figures())
     row(built, "Cost", _cost())
     row(built, "Exporters: keeping time", _time())
@@ -120,7 +121,9 @@ def _models() -> Iterator[timeseries.Panel]:
     age = Query(f"time() - {of(outputs.FITTED)}", "{{instance}}")
     yield lines("Age of models", [age], "s", "Since what the model in use learned last.", 6).min(0)
     realised = Query(f"avg by (severity) (increase({of(outputs.EPISODES)}[1d]))", "{{severity}}")
-    yield lines("Alarms per host-day", [realised], "short", "Episodes in the day before, mean of the hosts.", 6).min(0)
+    told = "Episodes in the day before, mean of the hosts."
+    alarms = lines("Alarms per host-day", [realised], "short", told, 6).min(0)
+    yield named_colours(alarms, {"warning": WARN, "page": BAD})
 
 
 def _errors() -> Iterator[AnyPanel]:
