@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from catalog.family import Subsystem
 from catalog.signal import JUDGED_SUBSYSTEMS, Role
 from detector.features import Feature, by_channel, from_scale
 from detector.frame import Floats
 from detector.pruning import Groups
+from detector.recalled import recalled
 from detector.verdict import Cause
 
 ROLE_WEIGHT = {Role.UTILISATION: 0.5, Role.SATURATION: 1.0, Role.ERROR: 1.0, Role.STATE: 1.0}
@@ -34,23 +36,35 @@ def contrast(size: Floats, before: Floats) -> Floats:
     return np.maximum(size - before, 0.0)
 
 
-def weighted(size: Floats, features: Sequence[Feature]) -> Floats:
+def weighted(size: Floats, features: tuple[Feature, ...]) -> Floats:
     """Evidence [N, F]: deviations [N, F], up to a limit, by the weight of their signal's role."""
-    weights: Floats = np.array([ROLE_WEIGHT[feature.channel.role] for feature in features])
-    return np.minimum(size, MOST_DEVIATION) * weights
+    return np.minimum(size, MOST_DEVIATION) * _role_weights(features)
 
 
-def by_subsystem(evidence: Floats, features: Sequence[Feature]) -> Floats:
+@recalled
+def _role_weights(features: tuple[Feature, ...]) -> Floats:
+    return np.array([ROLE_WEIGHT[feature.channel.role] for feature in features])
+
+
+def by_subsystem(evidence: Floats, features: tuple[Feature, ...]) -> Floats:
     """Evidence of each subsystem [N, G]: mean of its strongest channels, each with its best statistic."""
-    channels = by_channel(features)
-    best = np.stack([evidence[:, columns].max(axis=1) for columns in channels.values()], axis=1)
-    owner = np.array([channel.subsystem for channel in channels])
     result = np.zeros((len(evidence), len(JUDGED_SUBSYSTEMS)))
-    for number, subsystem in enumerate(JUDGED_SUBSYSTEMS):
-        own = np.sort(best[:, owner == subsystem], axis=1)[:, -TOP:]
-        if own.shape[1]:
-            result[:, number] = own.sum(axis=1) / TOP
+    for number, (columns, starts) in enumerate(_columns(features)):
+        if len(columns):
+            best = np.maximum.reduceat(evidence[:, columns], starts, axis=1)
+            result[:, number] = np.sort(best, axis=1)[:, -TOP:].sum(axis=1) / TOP
     return result
+
+
+@recalled
+def _columns(features: tuple[Feature, ...]) -> Sequence[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Of each judged subsystem the columns, channel by channel, and where among them each channel begins."""
+    found = []
+    for subsystem in JUDGED_SUBSYSTEMS:
+        own = [columns for channel, columns in by_channel(features).items() if channel.subsystem == subsystem]
+        starts = np.cumsum([0, *map(len, own[:-1])], dtype=np.intp)
+        found.append((np.array([column for columns in own for column in columns], dtype=np.intp), starts))
+    return found
 
 
 def shares(evidence: Floats, usual: Floats, there: Collection[str] = JUDGED_SUBSYSTEMS) -> dict[str, float]:

@@ -39,6 +39,9 @@ class Channel:
     def __str__(self) -> str:
         return str(self.series)
 
+    def __hash__(self) -> int:
+        return hash(self.series)  # names it; the rest would take several times as long
+
 
 @dataclass(frozen=True, slots=True)
 class Channels:
@@ -86,7 +89,10 @@ def rates(times_s: Floats, counters: Floats, longest_s: float, first_row: int = 
 def interval(times_s: Floats, values: Floats) -> float:
     """Usual time between the rows of ``values`` [T, S] in which a series has a sample; 0 with fewer than two."""
     sampled_s = times_s[~np.isnan(values).all(axis=1)]
-    return float(np.median(np.diff(sampled_s))) if len(sampled_s) > 1 else 0.0
+    if len(sampled_s) < 2:
+        return 0.0
+    steps = np.sort(sampled_s[1:] - sampled_s[:-1])  # ``np.median`` takes ten times as long, for each family
+    return float(steps[(len(steps) - 1) // 2] + steps[len(steps) // 2]) / 2
 
 
 def held(times_s: Floats, values: Floats, hold_s: float) -> Floats:

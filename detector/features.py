@@ -6,7 +6,7 @@ Statistics are taken in the channel's own unit and only then scaled, so that a b
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from catalog.signal import Scale
 from detector.channels import Channel, Channels
 from detector.frame import Floats
+from detector.recalled import recalled
 from detector.windows import window_rows
 
 STATISTICS = ("mean", "deviation", "min", "max", "slope", "change")
@@ -54,7 +55,7 @@ class Features:
     @property
     def names(self) -> tuple[str, ...]:
         """Each leads back to its channel: ``signal{label="value"}:statistic``."""
-        return tuple(str(feature) for feature in self.features)
+        return names_of(self.features)
 
 
 def extract(channels: Channels, ends_s: Floats, window_s: float) -> Features:
@@ -126,7 +127,14 @@ def from_scale(x: Floats, features: tuple[Feature, ...]) -> Floats:
         return np.where(relative, np.sign(x) * np.expm1(np.abs(x)), x) * floors
 
 
-def by_channel(features: Sequence[Feature]) -> dict[Channel, list[int]]:
+@recalled
+def names_of(features: tuple[Feature, ...]) -> tuple[str, ...]:
+    """Their names, see ``Features.names``."""
+    return tuple(str(feature) for feature in features)
+
+
+@recalled
+def by_channel(features: tuple[Feature, ...]) -> Mapping[Channel, Sequence[int]]:
     """The columns of each channel, in the order in which the channels first stand."""
     columns: dict[Channel, list[int]] = {}
     for column, feature in enumerate(features):
@@ -134,9 +142,11 @@ def by_channel(features: Sequence[Feature]) -> dict[Channel, list[int]]:
     return columns
 
 
+@recalled
 def _floors(features: tuple[Feature, ...]) -> Floats:
     return np.array([feature.channel.floor for feature in features])
 
 
+@recalled
 def _relative(features: tuple[Feature, ...]) -> npt.NDArray[np.bool_]:
     return np.array([feature.channel.scale is Scale.RELATIVE for feature in features], dtype=bool)

@@ -9,6 +9,7 @@ import numpy as np
 from detector.calibration import MARGIN
 from detector.company import among
 from detector.episode import Episode
+from detector.features import names_of
 from detector.frame import Floats
 from detector.judge import DAY_S, Judge
 from detector.model import FUSED, LASTING, Model, fit_model
@@ -46,7 +47,7 @@ def _growing(state: HostState) -> bool:
 def fit(state: HostState, judge_by: Judge) -> HostState:
     """The state with a model of all that was learned so far; takes about a second."""
     ends_s, x, names = state.training.table()
-    x = align(x, names, tuple(str(feature) for feature in state.features))
+    x = align(x, names, names_of(state.features))
     # Scores of a model of minutes and of one of hours are not of one kind: the maxima start over while it grows.
     growing = _growing(state)
     maxima, lasting_maxima = (np.empty(0) if growing else each for each in (state.maxima, state.lasting_maxima))
@@ -68,7 +69,7 @@ def fit(state: HostState, judge_by: Judge) -> HostState:
         state,
         model=model,
         peers=peers,
-        paper=fit_paper(x, tuple(str(feature) for feature in state.features)) if judge_by.paper else None,
+        paper=fit_paper(x, names_of(state.features)) if judge_by.paper else None,
         maxima=maxima,
         lasting_maxima=lasting_maxima,
         scores=tuple(replace(scored, fused=np.nan) for scored in state.scores),  # of another scale
@@ -101,7 +102,7 @@ def _fit_peers(state: HostState, judge_by: Judge, rules: int) -> PeerState:
     if not peers.group:
         return peers
     ends_s, rows, names = state.training.table()
-    own = tuple(str(feature) for feature in state.features)
+    own = names_of(state.features)
     x, middle = align(rows, names, own), align(rows, names, among(own, peers.group))
     there = ~np.isnan(middle).all(axis=1) & ~state.training.flagged()
     peers = replace(peers, model=None, normalised=(), sizes=(), maxima=np.empty(0) if _growing(state) else peers.maxima)

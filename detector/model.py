@@ -18,7 +18,7 @@ from detector.burst import ordinary
 from detector.calibration import MARGIN, Calibration, Rule, calibrate, worst
 from detector.detectors.protocol import Detector, Layout
 from detector.detectors.registry import registered
-from detector.features import Feature
+from detector.features import Feature, names_of
 from detector.frame import Floats
 from detector.fusion import Normaliser, Smoothing, fit_normaliser, fuse, smoothed
 from detector.high import high
@@ -165,7 +165,7 @@ def fit_model(
     calibrations |= {} if lasting is None else {LASTING: lasting}
     usual = np.maximum(high(evidence[kept]), attribution.LEAST_EVIDENCE)
     usual_lasting = np.maximum(np.quantile(evidence[kept], USUAL_LASTING, axis=0), attribution.LEAST_EVIDENCE)
-    names = tuple(str(feature) for feature in features)
+    names = names_of(features)
     return Model(features, names, parts, normaliser, calibrations, usual, usual_lasting, len(x))
 
 

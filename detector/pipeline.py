@@ -80,9 +80,10 @@ def judge_window(
             scored = _with_score(state, Scored(end_s, NEVER, NEVER), judge_by)
             state = _episode(scored, state.model, end_s, names, judge_by)
         return state, _verdict_without_score(state, end_s, judge_by)
-    if window.features != state.features:
-        # What waits to be learned has the old columns.
-        state = replace(state, features=window.features, pending=(), flagged=())
+    if window.features is not state.features:
+        if window.features != state.features:  # what waits to be learned has the old columns
+            state = replace(state, pending=(), flagged=())
+        state = replace(state, features=window.features)  # the same object next time, which is equal at a glance
     if np.isnan(state.baseline_from_s):
         state = replace(state, baseline_from_s=end_s)
     if state.model is None:
