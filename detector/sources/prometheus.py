@@ -150,7 +150,9 @@ class PrometheusSource(Source):
                 return math.nan
         # A time is complete once the next scrape's samples must lie behind it.
         margin_s = max(_LEAST_MARGIN * main.interval_s, _LEAST_MARGIN_S)
-        return main.newest_s + max(main.interval_s - margin_s, 0.0) - self._settings.latency_offset_s
+        complete_s = main.newest_s + max(main.interval_s - margin_s, 0.0)
+        late_s = self._settings.latency_offset_s  # of any series: that the newest is there says nothing of the others
+        return min(complete_s, self.now_s(host) - late_s) if late_s else complete_s
 
     def oldest_s(self, host: Host) -> float:
         """See ``Source``."""

@@ -164,13 +164,22 @@ def test_samples_that_come_late_are_waited_for_and_read(store: Server) -> None:
     write(store, [line for line in lines if line not in late])
     source = source_of(store, "late", latency_offset="20s")
     (host,) = source.hosts()
-    assert source.newest_s(host) <= end_s - 15
+    assert source.newest_s(host) == pytest.approx(source.now_s(host) - 20, abs=0.5)
     before = source.read(host, end_s - 60, end_s)
     write(store, [*late, *node_host(target("late"), times_s[-1:] + 5.0)])
     assert source.hosts() == [host]
     after = source.read(host, end_s - 60, end_s + 5)
     free = [np.isfinite(one.values[:, one.columns.index(memory.AVAILABLE_BYTES())]).sum() for one in (before, after)]
     assert free[1] >= free[0] + 3
+    source.close()
+
+
+def test_store_that_gets_no_samples_any_more_tells_no_times_that_only_the_clock_has_reached(store: Server) -> None:
+    times_s = now_s() - 60.0 - 5.0 * np.arange(40)[::-1]
+    write(store, node_host(target("stopped"), times_s))
+    source = source_of(store, "stopped", latency_offset="20s")
+    (host,) = source.hosts()
+    assert times_s[-1] <= source.newest_s(host) <= times_s[-1] + 5
     source.close()
 
 
