@@ -304,7 +304,8 @@ class Loop:
         if left:
             watch.wake_s = now_s
         elif watch.judge is not None:
-            until_end_s = watch.next_end_s + self._source.grace_s - self._source.now_s(watch.host)
+            readable_s = watch.next_end_s + self._source.grace_s + self._source.late_s
+            until_end_s = readable_s - self._source.now_s(watch.host)
             watch.wake_s = now_s + schedule.wait_s(until_end_s, watch.judge.stride_s, watch.misses, bool(judged))
             watch.misses += not judged
 

@@ -57,6 +57,8 @@ class Source(Found):
     """Which of its settings says where it reads."""
     grace_s: ClassVar[float]
     """How long after a time its samples can be expected to be readable."""
+    late_s: float = 0.0
+    """How much longer than that it is by the settings."""
 
     @abstractmethod
     def __init__(self, settings: Any, horizon_s: float, clock: Clock) -> None:

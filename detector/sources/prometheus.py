@@ -100,6 +100,7 @@ class PrometheusSource(Source):
         self._settings = settings
         self._clock = clock
         self._horizon_s = horizon_s
+        self.late_s = settings.latency_offset_s
         fetcher = Fetcher(settings.timeout_s, _LARGEST_BYTES, Access(settings.access))
         self._api = QueryApi(settings.url, fetcher, settings.timeout_s, clock)
         self._records: dict[Host, _Record] = {}
@@ -151,8 +152,8 @@ class PrometheusSource(Source):
         # A time is complete once the next scrape's samples must lie behind it.
         margin_s = max(_LEAST_MARGIN * main.interval_s, _LEAST_MARGIN_S)
         complete_s = main.newest_s + max(main.interval_s - margin_s, 0.0)
-        late_s = self._settings.latency_offset_s  # of any series: that the newest is there says nothing of the others
-        return min(complete_s, self.now_s(host) - late_s) if late_s else complete_s
+        # Any series may be late: that the newest sample is there says nothing of the others.
+        return min(complete_s, self.now_s(host) - self.late_s) if self.late_s else complete_s
 
     def oldest_s(self, host: Host) -> float:
         """See ``Source``."""
@@ -174,7 +175,7 @@ class PrometheusSource(Source):
         for scrapes in record.scrapes.values():
             if math.isnan(scrapes.interval_s):
                 self._measure(scrapes, self._horizon_s)
-            span_s = scrapes.missing(start_s, end_s, self._settings.latency_offset_s)
+            span_s = scrapes.missing(start_s, end_s, self.late_s)
             if span_s is not None:
                 found = self._table(scrapes, *span_s)
                 if found[2]:
