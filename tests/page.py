@@ -19,7 +19,8 @@ _PORTS = ("17720", "17721")
 
 def blocks(page: str, language: str) -> list[str]:
     """The blocks of code in a language; a pattern of several is allowed."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    return [text for spoken, text in found if re.fullmatch(language, spoken)]
 
 
 def carry_out(script: str, folder: Path, limit_s: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -68,6 +69,23 @@ def _running(folder: Path, *flags: str) -> Iterator[Run]:
 
 def _ended(processes: list[psutil.Process]) -> bool:
     return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+
+
+def test_make_hands_on_what_it_is_told() -> None:
+    told = ["PROMETHEUS=http://h:9090", "BASELINE=10m", "FLAGS=--view=plain", "DETECTOR_ADDRESS=127.0.0.1:17731"]
+    made = ["-o", ".venv/made"]  # the environment is not what is tried
+    outside = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", "-n", *made, "run", *told]
+    run = subprocess.run(command, cwd=ROOT, env=outside, capture_output=True, text=True, check=True)
+    words = shlex.split(run.stdout.replace("\\\n", " "))
+    assert words[words.index("deploy/run_local.py") + 1 :] == [
+        "--prometheus=http://h:9090",
+        "--baseline=10m",
+        "--exporter-address=127.0.0.1:17720",
+        "--detector-address=127.0.0.1:17731",
+        "--",
+        "--view=plain",
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
