@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,6 +173,20 @@ def test_samples_that_come_late_are_waited_for_and_read(store: Server) -> None:
     free = [np.isfinite(one.values[:, one.columns.index(memory.AVAILABLE_BYTES())]).sum() for one in (before, after)]
     assert free[1] >= free[0] + 3
     source.close()
+
+
+def test_newest_half_minute_of_a_victoria_metrics_as_it_is_shipped_is_read(tmp_path: Path) -> None:
+    end_s = float(int(time.time()) - 2)
+    times_s = end_s - 1.0 * np.arange(60)[::-1]
+    with start_victoria_metrics(tmp_path, "-search.latencyOffset=30s") as shipped:
+        write(shipped, node_host(target("newest"), times_s))
+        source = source_of(shipped, "newest")
+        (host,) = source.hosts()
+        newest_s = source.newest_s(host)
+        frame = source.read(host, end_s - 5.0, newest_s)
+        source.close()
+    assert end_s <= newest_s <= end_s + 1
+    assert list(sampled_s(frame)) == [end_s - back for back in (4, 3, 2, 1, 0)]
 
 
 def test_store_that_gets_no_samples_any_more_tells_no_times_that_only_the_clock_has_reached(store: Server) -> None:
