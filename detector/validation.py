@@ -127,7 +127,7 @@ def series_of_a_host() -> int:
     none = np.empty(0)
     frame = Frame("x", none, none.reshape(0, 0), ())
     judged = Judged(Host("x"), verdict, frame, 1.0, 1.0, 0.0, 0.0)
-    return sum(map(len, values(judged).values()))
+    return sum(map(len, values(judged, "http://x").values()))
 
 
 def _address_key(settings: Settings) -> str:
