@@ -116,6 +116,23 @@ def test_units_have_no_key_that_systemd_does_not_know(tmp_path: Path) -> None:
     assert [line for line in run.stderr.splitlines() if str(tmp_path) in line] == []
 
 
+@pytest.mark.parametrize(("name", "most"), [("detector", "20"), ("exporter", "45")])
+def test_units_give_away_little(name: str, most: str) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = ROOT / "deploy" / "systemd" / f"hostpulse-{name}.service"
+    command: list[str | Path] = [analyze, "security", "--offline=true", "--no-pager", f"--threshold={most}", unit]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_exporter_unit_sees_the_mounts_of_the_host() -> None:
+    unit = (ROOT / "deploy" / "systemd" / "hostpulse-exporter.service").read_text()
+    own_mounts = r"^(Protect(?:System|Home|Kernel\w+|ControlGroups|Proc)|Private\w+|DynamicUser|\w*Paths|Root\w+)="
+    assert re.findall(own_mounts, unit, flags=re.MULTILINE) == []
+
+
 def test_board_and_data_source_are_where_grafana_looks() -> None:
     mounts = {mount["target"]: mount["source"] for mount in _services()["grafana"]["volumes"]}
     provider = (ROOT / "deploy/grafana/provisioning/dashboards/hostpulse.yml").read_text()
