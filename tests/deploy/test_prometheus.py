@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,15 @@ def test_alert_leads_to_its_heading_in_the_runbook(alert: dict[str, Any]) -> Non
     assert alert["annotations"]["runbook_url"] == f"docs/runbook.md#{name.lower()}"
     (section,) = re.findall(rf"^## {name}\n(.*?)(?=^## |\Z)", RUNBOOK, flags=re.MULTILINE | re.DOTALL)
     assert [part for part in PARTS if f"**{part}.**" not in section] == []
+
+
+def test_runbook_links_can_be_given_an_address(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^sed -i .*$", (ROOT / "docs" / "operating.md").read_text(), flags=re.MULTILINE)
+    copied = shutil.copytree(PROMETHEUS, tmp_path / "deploy" / "prometheus")
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    links = [link for file in copied.glob("rules/*.yml") for link in re.findall(r"runbook_url: (.*)", file.read_text())]
+    assert len(links) == len(ALERTS)
+    assert all(link.startswith("https://git.example.org/hostpulse/docs/runbook.md#") for link in links)
 
 
 def test_runbook_has_no_heading_of_an_alert_that_is_gone() -> None:
