@@ -6,6 +6,7 @@ The structures are those of include/uapi/linux/ethtool.h: https://man7.org/linux
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import struct
@@ -59,14 +60,22 @@ class Ethtool:
 
 
 def names_in(answer: bytes) -> tuple[str, ...]:
-    """The names in an answer to ETHTOOL_GSTRINGS."""
-    _, _, count = _NAMES.unpack_from(answer)
+    """The names in an answer to ETHTOOL_GSTRINGS; OSError for one that is shorter than it says."""
+    _, _, count = _whole(answer, _NAMES, _NAME_BYTES)
     starts = range(_NAMES.size, _NAMES.size + count * _NAME_BYTES, _NAME_BYTES)
     fields = (answer[start : start + _NAME_BYTES].partition(b"\0")[0] for start in starts)
     return tuple(field.decode("ascii", "replace").strip() for field in fields)
 
 
 def values_in(answer: bytes) -> tuple[int, ...]:
-    """The values in an answer to ETHTOOL_GSTATS."""
-    _, count = _VALUES.unpack_from(answer)
+    """The values in an answer to ETHTOOL_GSTATS; OSError for one that is shorter than it says."""
+    *_, count = _whole(answer, _VALUES, _VALUE_BYTES)
     return struct.unpack_from(f"={count}Q", answer, _VALUES.size)
+
+
+def _whole(answer: bytes, head: struct.Struct, each_bytes: int) -> tuple[int, ...]:
+    """What stands before the entries; how many there are comes last."""
+    numbers = head.unpack_from(answer) if len(answer) >= head.size else (0,)
+    if len(answer) < head.size + numbers[-1] * each_bytes:
+        raise OSError(errno.EBADMSG, "a driver's answer is shorter than it says")
+    return numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isnan
 from pathlib import Path
 from secrets import token_hex
@@ -26,6 +26,15 @@ def test_answers_are_taken_apart_as_the_kernels_header_lays_them_out() -> None:
     assert values_in(struct.pack("=II3Q", 0x1D, 2, 7, 2**64 - 1, 9)) == (7, 2**64 - 1)
     assert names_in(struct.pack("=III", 0x1B, 1, 0)) == ()
     assert values_in(struct.pack("=II", 0x1D, 0)) == ()
+
+
+@pytest.mark.parametrize("take", [names_in, values_in])
+@pytest.mark.parametrize("answer", [b"", bytes(7), b"\xff" * 64], ids=["nothing", "cut", "far too many"])
+def test_answer_that_is_shorter_than_it_says_costs_its_own_card(
+    take: Callable[[bytes], tuple[object, ...]], answer: bytes
+) -> None:
+    with pytest.raises(OSError, match="shorter than it says"):  # as where a card is gone
+        take(answer)
 
 
 @pytest.mark.parametrize(
