@@ -104,6 +104,29 @@ def test_host_that_is_down_and_a_page_keep_back_what_they_imply_and_nothing_else
     assert _kept_back(alertmanager) == expected
 
 
+def test_warnings_of_hosts_sick_alike_are_one_message_and_pages_are_each_their_own(tmp_path: Path) -> None:
+    alike = {"job": "hostpulse", "subsystem": "storage"}
+    warned, paged = (
+        [{"alertname": name, "severity": severity, "instance": f"node{number}:17720", **alike} for number in numbers]
+        for name, severity, numbers in (
+            ("HostAnomaly", "warning", range(3, 6)),
+            ("HostAnomalyPage", "critical", range(1, 4)),
+        )
+    )
+    with servers.Webhook() as team, servers.Webhook() as pager:
+        hooks = {"team": team.url, "pager": pager.url, "operators": pager.url}
+        receivers = [{"name": name, "webhook_configs": [{"url": url}]} for name, url in hooks.items()]
+        config = {**CONFIG, "receivers": receivers, "templates": []}
+        with servers.start_alertmanager(tmp_path, config) as server:
+            _raise_alerts(server, *warned, *paged)
+            wait_until(
+                lambda: len(pager.received) == 3 and team.received, LIMIT_S, lambda: f"{team.messages} {pager.messages}"
+            )
+        told = [sorted(alert["labels"]["instance"] for alert in message) for message in team.messages]
+        assert told == [["node4:17720", "node5:17720"]], "node3 is paged, which says it"
+        assert [len(message) for message in pager.messages] == [1, 1, 1]
+
+
 def test_message_has_what_happened_the_report_and_the_runbook(tmp_path: Path) -> None:
     alert = {
         "status": "firing",

@@ -16,19 +16,20 @@ class Webhook:
     """Listens on a free loopback port and keeps each alert it is sent. A context manager."""
 
     def __init__(self) -> None:
-        received: list[Alert] = []
+        messages: list[list[Alert]] = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                received.extend(json.loads(body)["alerts"])
+                messages.append(json.loads(body)["alerts"])
                 self.send_response(200)
                 self.end_headers()
 
             def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 (the overridden name)
                 """Stay silent."""
 
-        self.received = received
+        self.messages = messages
+        """What was sent, each with its alerts."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
@@ -38,12 +39,15 @@ class Webhook:
         """What goes into the receiver's ``webhook_configs``."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
+    @property
+    def received(self) -> list[Alert]:
+        """The alerts of all messages so far."""
+        return [alert for message in self.messages.copy() for alert in message]
+
     def alerts(self, status: str = "firing", **labels: str) -> list[Alert]:
         """Alerts received so far with that status and those labels."""
         return [
-            alert
-            for alert in self.received.copy()
-            if alert["status"] == status and labels.items() <= alert["labels"].items()
+            alert for alert in self.received if alert["status"] == status and labels.items() <= alert["labels"].items()
         ]
 
     def await_alert(self, limit_s: float, status: str = "firing", **labels: str) -> Alert:
