@@ -19,6 +19,7 @@ SELECTOR = re.compile(r"\w+\{[^}]*\}")
 OWN = " or on () "
 GPUS = 8
 ONLY_IN_EPISODES = "What moved most"
+DIFFER_LIMIT_S = 60.0  # in the first minute the mean of the hour is that of the minute: none is above or below
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +41,28 @@ def _is_here(prometheus: servers.Prometheus, query: Asked) -> bool:
 @pytest.mark.parametrize("name", BOARDS)
 def test_expressions_return_data(prometheus: servers.Prometheus, name: str) -> None:
     queries = list(asked(read(name), instance=OURS))
-    silent = [query for query in queries if not _has_data(prometheus, query.expression)]
-    assert [query for query in silent if _is_here(prometheus, query)] == []
+    silent = queries.copy()
+
+    def none_is_missed() -> bool:
+        silent[:] = [query for query in silent if not _has_data(prometheus, query.expression)]
+        return not any(_is_here(prometheus, query) for query in silent)
+
+    servers.wait_until(none_is_missed, DIFFER_LIMIT_S, lambda: f"data in {silent}")
     assert len(silent) < len(queries) / 3
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_no_open_panel_is_empty(prometheus: servers.Prometheus, name: str) -> None:
-    answered: dict[str, bool] = {}
-    for query in asked(read(name), instance=OURS):
-        if not query.folded:
-            answered[query.panel] = answered.get(query.panel, False) or _has_data(prometheus, query.expression)
-    assert {panel for panel, data in answered.items() if not data} <= {ONLY_IN_EPISODES}
+    opened = [query for query in asked(read(name), instance=OURS) if not query.folded]
+    empty = {query.panel for query in opened} - {ONLY_IN_EPISODES}
+
+    def none_is_empty() -> bool:
+        empty.difference_update(
+            query.panel for query in opened if query.panel in empty and _has_data(prometheus, query.expression)
+        )
+        return not empty
+
+    servers.wait_until(none_is_empty, DIFFER_LIMIT_S, lambda: f"data in {empty}")
 
 
 @pytest.mark.parametrize("name", ["host", "gpu"])
@@ -72,9 +83,7 @@ def test_gpus_of_other_exporters_are_told_apart(prometheus: servers.Prometheus) 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_hosts_can_be_chosen_by_their_names_without_ports(prometheus: servers.Prometheus, name: str) -> None:
-    variable = variables(read(name)).get("instance")
-    if variable is None:
-        pytest.skip("the board is about all hosts")
+    variable = variables(read(name))["instance"]
     match = re.fullmatch(r"label_values\((.*), instance\)", filled(variable["query"]))
     assert match
     choices = prometheus.get("/api/v1/label/instance/values", **{"match[]": match[1]}).json()["data"]
