@@ -161,5 +161,6 @@ def _standard() -> Iterator[timeseries.Panel]:
 
 
 def _quantiles(output: Output) -> list[Query]:
+    """Nothing where nothing was measured: of that the quantile is NaN, which leaves a panel without an axis."""
     rate = f"sum by (le) (rate({_own(output, '_bucket')}[{WINDOW}]))"
-    return [Query(f"histogram_quantile({part}, {rate})", f"p{part * 100:.0f}") for part in (0.5, 0.95, 0.99)]
+    return [Query(f"histogram_quantile({part}, {rate}) >= 0", f"p{part * 100:.0f}") for part in (0.5, 0.95, 0.99)]

@@ -1,5 +1,5 @@
 // Draws one board: ?board=URL of its JSON&prometheus=URL&span=SECONDS&instance=HOST, and what else its variables are.
-import { ThemeContext, createTheme } from '@grafana/data';
+import { ThemeContext, createTheme, getDisplayValueAlignmentFactors } from '@grafana/data';
 import { BarGauge, BigValue, GlobalStyles, PanelChrome, TimeSeries } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
 import React from 'react';
@@ -31,9 +31,10 @@ function Stats({ panel, found, w, h }) {
 function Bars({ panel, found, w, h }) {
   const line = Math.max(18, Math.min(44, h / found.length - 6));
   const most = Math.max(...found.map((frame) => last(frame).numeric));
+  const aligned = getDisplayValueAlignmentFactors(found.map((frame) => ({ display: last(frame) })));
   return found.map((frame, i) => {
     const field = frame.fields[1];
-    return <BarGauge key={i} value={last(frame)} field={{ ...field.config, max: most }} display={field.display} text={panel.options?.text} theme={theme} width={w} height={line} itemSpacing={6} orientation="horizontal" displayMode={panel.options?.displayMode} />;
+    return <BarGauge key={i} value={last(frame)} alignmentFactors={aligned} field={{ ...field.config, max: most }} display={field.display} text={panel.options?.text} theme={theme} width={w} height={line} itemSpacing={6} orientation="horizontal" displayMode={panel.options?.displayMode} />;
   });
 }
 

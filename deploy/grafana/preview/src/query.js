@@ -39,7 +39,7 @@ async function ask(target, choice) {
 }
 
 function seriesFrame(target, { labels, values }, { from, to, step }) {
-  const seen = new Map(values.map(([time, value]) => [Math.round(time), Number(value)]));
+  const seen = new Map(values.filter(([, value]) => value !== 'NaN').map(([time, value]) => [Math.round(time), Number(value)]));
   const times = values.length > 1 ? Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step) : values.map((v) => v[0]);
   const name = legend(target.legendFormat, labels);
   return toDataFrame({ refId: target.refId, name, fields: [
