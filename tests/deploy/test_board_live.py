@@ -63,6 +63,7 @@ def test_no_open_panel_is_empty(prometheus: servers.Prometheus, name: str) -> No
         return not empty
 
     servers.wait_until(none_is_empty, DIFFER_LIMIT_S, lambda: f"data in {empty}")
+    assert opened
 
 
 @pytest.mark.parametrize("name", ["host", "gpu"])
