@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TextIO
 
 _ALIKE = str.maketrans("▁▂▃▄▅▆▇█░│–…·×µσ°", "_.,-=+*#.|-.-xuz ")  # as wide, so that tables and bars stay in line
@@ -22,7 +23,12 @@ class PrintError(Exception):
 
 
 def set_up() -> None:
-    """From now on, what standard output's encoding lacks is printed as what looks like it, else as JSON escapes it."""
+    """From now on, what standard output's encoding lacks is printed as what looks like it, else as JSON escapes it.
+
+    What goes to a standard error that is closed is lost: without a stream there it would be printed, or be an error.
+    """
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
     codecs.register_error(_HANDLER, _alike)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=_HANDLER)

@@ -157,7 +157,7 @@ def _connect(place: str, *, read_only: bool = False) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(f"it has version {version}, not {_VERSION}")
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise sqlite3.DatabaseError(found)
+            raise sqlite3.DatabaseError(" ".join(found.split()))  # one line of a log
         if not version and read_only:
             raise sqlite3.DatabaseError("nothing was written to it yet")
         if not version:  # what is there already needs no room

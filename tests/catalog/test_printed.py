@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import io
 import json
+import subprocess
 import sys
 
 import pytest
 
 from catalog import printed
 from detector.readable import bar, quantity, sparkline
+from tests.tree import ROOT
 
 
 def _printed(text: str, monkeypatch: pytest.MonkeyPatch, encoding: str = "ascii") -> bytes:
@@ -47,6 +49,22 @@ def test_closed_output_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     printed.set_up()
     with pytest.raises(printed.PrintError, match="standard output is closed"):
         printed.tell("text")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "prints"),
+    [
+        (["detector", "export-rules"], 0, True),
+        (["detector", "once", "--config.file=/nowhere.yml"], 2, False),
+        (["exporter", "list"], 0, True),
+    ],
+)
+def test_closed_standard_error_changes_neither_what_is_printed_nor_the_status(
+    arguments: list[str], code: int, prints: bool
+) -> None:
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, timeout=30, check=False)
+    assert (done.returncode, bool(done.stdout)) == (code, prints)
 
 
 def test_examples_are_right() -> None:

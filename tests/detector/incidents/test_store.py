@@ -162,7 +162,9 @@ def test_folder_that_was_asked_for_must_do(tmp_path: Path) -> None:
         build_incidents(load(None, {"state.directory": str(tmp_path / "file")}, {}), tmp_path / "file")
 
 
-def test_file_that_is_damaged_further_in_is_set_aside_by_who_writes_and_left_by_who_reads(tmp_path: Path) -> None:
+def test_file_that_is_damaged_further_in_is_set_aside_by_who_writes_and_left_by_who_reads(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store = IncidentStore(tmp_path)
     for number in range(60):
         store.put(made(number))
@@ -177,6 +179,8 @@ def test_file_that_is_damaged_further_in_is_set_aside_by_who_writes_and_left_by_
     assert again.select() == []
     again.close()
     assert (tmp_path / f"{FILE}.bad").read_bytes() == damaged
+    (said,) = caplog.messages
+    assert len(said.splitlines()) == 1
 
 
 @pytest.fixture
