@@ -76,11 +76,10 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Windows by themselves: deviations ``z`` [N, F], ``normalised`` scores [N, D], and ``coverage`` [N]."""
+    """Windows by themselves: deviations ``z`` [N, F] and ``normalised`` scores [N, D]."""
 
     z: Floats
     normalised: Floats
-    coverage: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,14 +242,18 @@ def weights(parts: Parts) -> Floats:
     return np.array([detector.weight for detector in parts.detectors])
 
 
+def covered_by(model: Model, x: Floats) -> Floats:
+    """Share float64[N] of the features that a model judges by which have data in windows ``x`` float64[N, F]."""
+    used = model.parts.layout.distinct
+    return (~np.isnan(x[:, used])).mean(axis=1) if len(used) else np.zeros(len(x))
+
+
 def judge(model: Model, x: Floats) -> Judgement:
     """Judge windows ``x`` float64[N, F] whose columns are the model's; a window with no data has NaN scores."""
     z = model.parts.scaler.deviations(x)
-    used = model.parts.layout.distinct
-    coverage = (~np.isnan(z[:, used])).mean(axis=1) if len(used) else np.zeros(len(x))
     normalised = model.normaliser(model.parts.raw(z))
-    normalised[coverage == 0.0] = np.nan
-    return Judgement(z, normalised, coverage)
+    normalised[covered_by(model, x) == 0.0] = np.nan
+    return Judgement(z, normalised)
 
 
 def rate(model: Model, normalised: Floats) -> Rating:

@@ -18,7 +18,7 @@ from detector.features import Features, extract
 from detector.frame import Floats, Frame
 from detector.judge import BEFORE_KEPT, Judge
 from detector.learning import learn, levels, recent, settle_earlier
-from detector.model import FUSED, Judgement, Model, Rating, judge, rate
+from detector.model import FUSED, Judgement, Model, Rating, covered_by, judge, rate
 from detector.peers import PEERS
 from detector.recurrence import SAME_TIME_S, Pattern, expected, shape_of
 from detector.state import NEVER, HostState, Scored
@@ -79,7 +79,7 @@ def judge_window(
             # A quiet vote: an episode that is open ends when the rule says so, not with the first such window.
             scored = _with_score(state, Scored(end_s, NEVER, NEVER), judge_by)
             state = _episode(scored, state.model, end_s, names, judge_by)
-        return state, _verdict_without_score(state, end_s, judge_by)
+        return state, _verdict_without_score(state, window, judge_by)
     if window.features is not state.features:
         if window.features != state.features:  # what waits to be learned has the old columns
             state = replace(state, pending=(), flagged=())
@@ -89,7 +89,7 @@ def judge_window(
     if state.model is None:
         if end_s - state.baseline_from_s >= judge_by.settling_s and not judge_by.maintained:
             state = replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
-        return state, _verdict_without_score(state, end_s, judge_by)
+        return state, _verdict_without_score(state, window, judge_by)
     model = state.model
     judgement = judge(model, align(window.x, window.names, model.names))
     state, normalised = _smoothed(state, end_s, judgement.normalised[0], judge_by)
@@ -305,16 +305,18 @@ def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) ->
     return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual, there)
 
 
-def _verdict_without_score(state: HostState, end_s: float, judge_by: Judge) -> Verdict:
-    if state.model is not None:
+def _verdict_without_score(state: HostState, window: Features, judge_by: Judge) -> Verdict:
+    end_s, model = float(window.end_s[0]), state.model
+    if model is not None:
         episode = Episode() if judge_by.again else state.episode
         return Verdict(
             instance=state.instance,
             end_s=end_s,
-            phase=Phase.PROVISIONAL if state.model.fused.provisional else Phase.CALIBRATED,
+            phase=Phase.PROVISIONAL if model.fused.provisional else Phase.CALIBRATED,
             active=episode.open,
             page=episode.page,
             subsystem=episode.subsystem if episode.open else "",
+            coverage=float(covered_by(model, align(window.x, window.names, model.names))[0]),
             frozen=state.episode.open and not state.rebaselining,
             progress=1.0,
             episodes=state.episodes,
@@ -350,7 +352,7 @@ def _verdict(
         scores[PEERS] = compared.score
         if not compared.score <= score:
             score, p_value = compared.score, compared.p_value
-    verdict = _verdict_without_score(state, float(window.end_s[0]), judge_by)
+    verdict = _verdict_without_score(state, window, judge_by)
     return replace(
         verdict,
         score=score,
@@ -359,7 +361,6 @@ def _verdict(
         agreement=sum(value > 1.0 for value in scores.values()),
         shares=_shares(state, model, evidence, by_peers),
         causes=_causes(model, deviations, evidence),
-        coverage=float(judgement.coverage[0]),
         common=company.common(state.instance, verdict.active),
         deviations=deviations,
         paper=state.paper.flags(window.x[0], window.names) if state.paper else {},

@@ -289,6 +289,7 @@ def test_windows_that_show_a_fit_are_not_judged(learned: Watched) -> None:
     judged = [verdict.end_s > last_s + JUDGE.window_s + JUDGE.stride_s for verdict in watched.verdicts]
     assert [not np.isnan(score) for score in scores(watched)] == judged
     assert {verdict.phase for verdict in watched.verdicts} == {Phase.PROVISIONAL}
+    assert {verdict.coverage for verdict in watched.verdicts} == {1.0}, "nothing is missing of them"
 
 
 def test_what_came_with_the_onset_and_went_is_not_blamed(learned: Watched) -> None:
