@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 from collections.abc import Iterator
 
 import pytest
 import requests
 
+from detector.incidents.incident import Incident
 from detector.incidents.store import IncidentStore
 from detector.server import PATHS, Pages, WebServer
 from detector.sink import Context
@@ -238,6 +240,23 @@ def test_large_answers_wait_while_too_much_is_kept_for_others() -> None:
         assert site.get("/-/healthy").status_code == 200, "what is small is answered"
     wait_until(lambda: site.get("/").status_code == 200, 60, "it is gone")
     site.server.stop()
+
+
+def test_incidents_are_not_kept_for_clients_that_have_gone() -> None:
+    site = Site(max_connections=64)
+    for number in range(100):
+        site.incidents.put(made(number).model_copy(update={"facts": {"text": "x" * 50_000}}))
+    before = sum(isinstance(thing, Incident) for thing in gc.get_objects())
+    gc.disable()
+    try:
+        for _ in range(20):
+            with socket.create_connection(site.address, 5) as gone:
+                gone.sendall(b"GET /api/v1/incidents HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert site.get("/api/v1/incidents").json()["incidents"], "there are some, and all before were asked for"
+        assert sum(isinstance(thing, Incident) for thing in gc.get_objects()) == before
+    finally:
+        gc.enable()
+        site.server.stop()
 
 
 def test_header_that_is_too_long_is_told_so(site: Site) -> None:
