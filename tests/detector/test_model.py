@@ -11,7 +11,19 @@ from detector.detectors.registry import registered
 from detector.features import Feature
 from detector.frame import Floats
 from detector.fusion import Smoothing
-from detector.model import FUSED, LASTING, MOST_DISTINCT, Model, Rating, fit_model, fit_parts, judge, rate, unbroken
+from detector.model import (
+    FUSED,
+    LASTING,
+    MOST_DISTINCT,
+    Model,
+    Rating,
+    covered_by,
+    fit_model,
+    fit_parts,
+    judge,
+    rate,
+    unbroken,
+)
 from tests.detector.arrays import plain_features
 from tests.detector.healthy import GROUPS, deviations
 
@@ -77,9 +89,9 @@ def test_flagged_windows_are_no_measure_of_the_others() -> None:
 
 
 def test_window_without_data_has_no_score_and_no_coverage(model: Model) -> None:
-    judgement = judge(model, np.full((1, FEATURES), np.nan))
-    rating = rate(model, judgement.normalised)
-    assert judgement.coverage.tolist() == [0.0]
+    x = np.full((1, FEATURES), np.nan)
+    rating = rate(model, judge(model, x).normalised)
+    assert covered_by(model, x).tolist() == [0.0]
     assert np.isnan(rating.p_value).all()
     assert all(np.isnan(score).all() for score in rating.scores.values())
 
@@ -87,7 +99,7 @@ def test_window_without_data_has_no_score_and_no_coverage(model: Model) -> None:
 def test_coverage_is_the_share_of_features_with_data(model: Model) -> None:
     x = deviations(1, FEATURES)
     x[0, model.parts.layout.distinct[:10]] = np.nan
-    assert np.isclose(judge(model, x).coverage[0], 1.0 - 10 / len(model.parts.layout.distinct))
+    assert np.isclose(covered_by(model, x)[0], 1.0 - 10 / len(model.parts.layout.distinct))
 
 
 def test_fit_is_deterministic() -> None:
