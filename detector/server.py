@@ -109,6 +109,8 @@ class _Page(RequestHandler):
     """A page made of ``Pages``."""
 
     application: _Site
+    costly = False
+    """Whether the answer takes work, so that it is refused before that is done."""
 
     def initialize(self, pages: Pages) -> None:
         self.pages = pages
@@ -121,6 +123,8 @@ class _Page(RequestHandler):
         lengths = (len(name) + len(value) for name, value in self.request.headers.get_all())
         if len(self.request.uri or "") + sum(lengths) > _HEADER_BYTES:
             raise HTTPError(431)
+        if self.costly and self.application.unsent_bytes > _MOST_UNSENT_BYTES:
+            self.finish(self._come_back())
 
     def head(self) -> None:
         """The headers of ``get``; tornado leaves out the body."""
@@ -143,10 +147,7 @@ class _Page(RequestHandler):
         connection, site = self.request.connection, self.application
         assert isinstance(connection, HTTP1Connection)
         if _size(chunk) > _SMALL_BYTES and site.unsent_bytes > _MOST_UNSENT_BYTES:
-            self.clear()
-            self.set_status(503)
-            self.set_header("Retry-After", "1")
-            chunk = "503 other clients have not taken their answers yet\n"
+            chunk = self._come_back()
         taken, kept = super().finish(chunk), _size(chunk)
         if not taken.done():
             site.unsent_bytes += kept
@@ -158,6 +159,12 @@ class _Page(RequestHandler):
 
             taken.add_done_callback(is_gone)
         return taken
+
+    def _come_back(self) -> str:
+        self.clear()
+        self.set_status(503)
+        self.set_header("Retry-After", "1")
+        return "503 other clients have not taken their answers yet\n"
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - no traceback to strangers
         self.set_header("Content-Type", "text/plain; charset=utf-8")
@@ -198,6 +205,8 @@ class _Verdicts(_Page):
 
 
 class _Incidents(_Page):
+    costly = True
+
     def get(self) -> None:
         try:
             text = _listed(self.pages.incidents, self.arguments(("instance", "from", "to")))
@@ -259,6 +268,8 @@ def _one_line(error: Exception) -> str:
 
 
 class _Report(_Page):
+    costly = True
+
     def get(self) -> None:
         fields = self.arguments(FIELDS)
         try:

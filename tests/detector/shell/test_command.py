@@ -375,7 +375,7 @@ def test_models_survive_a_restart_and_scores_go_when_the_exporter_goes(
         # Windows that show the detector's own start have no score either, but are told of.
         wait_until(lambda: value(detector, "hostpulse_anomaly_active") is None, 60, "what is told of the host is gone")
         assert not has_score(detector)
-        wait_until(lambda: value(detector, "hostpulse_detector_hosts_failing") == 1, 60, "the round that saw it is over")
+        wait_until(lambda: value(detector, "hostpulse_detector_hosts_failing") == 1, 60, "that round is over")
         reply = requests.get(f"{detector.url}/-/ready", timeout=5)
         assert reply.status_code == 503
         assert "Connection refused" in reply.text

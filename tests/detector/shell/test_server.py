@@ -237,6 +237,7 @@ def test_large_answers_wait_while_too_much_is_kept_for_others() -> None:
         crowded = site.get("/")
         assert (crowded.status_code, crowded.headers["Retry-After"]) == (503, "1")
         assert "other clients" in crowded.text
+        assert site.get("/api/v1/incidents").status_code == 503, "before any work is done for it"
         assert site.get("/-/healthy").status_code == 200, "what is small is answered"
     wait_until(lambda: site.get("/").status_code == 200, 60, "it is gone")
     site.server.stop()
