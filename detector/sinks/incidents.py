@@ -75,8 +75,9 @@ class IncidentSink(Sink):
         if self._earlier.get(host, ("",))[0] != incident.id:
             self._earlier[host] = incident.id, self._store.get(incident.id)
         earlier = self._earlier[host][1]
-        continues = earlier is not None and earlier.opened_s < incident.opened_s
-        self._store.put(incident.continuing(earlier) if earlier and continues else incident)
+        if earlier is not None and earlier.opened_s < incident.opened_s:
+            incident = incident.continuing(earlier)
+        self._store.put(incident)
 
     def _account(self) -> None:
         for name, writing in list(self._waiting.items()):
