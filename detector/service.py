@@ -22,7 +22,8 @@ from detector.maintenance.desk import Desk
 from detector.maintenance.register import Register
 from detector.maintenance.silences import Silences
 from detector.options import Options
-from detector.server import Pages, WebServer
+from detector.pages import Pages
+from detector.server import WebServer
 from detector.settings import AUTOMATIC, Settings
 from detector.sink import Context, Sink
 from detector.sinks.metrics import MetricsSink, as_json

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from detector.clock import SystemClock
 from detector.maintenance.desk import Desk
 from detector.maintenance.register import Register
-from detector.server import Pages, WebServer
+from detector.pages import Pages
+from detector.server import WebServer
 from detector.source import Host
 
 PATH = "/api/v1/maintenance"

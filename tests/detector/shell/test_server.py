@@ -12,7 +12,8 @@ import requests
 
 from detector.incidents.incident import Incident
 from detector.incidents.store import IncidentStore
-from detector.server import PATHS, Pages, WebServer
+from detector.pages import PATHS, Pages
+from detector.server import WebServer
 from detector.sink import Context
 from detector.sinks.metrics import MetricsSink, as_json
 from detector.telemetry import Telemetry
@@ -192,7 +193,21 @@ def test_head_gives_the_headers_of_get_and_no_body(site: Site, path: str) -> Non
 def test_unknown_page_is_not_found(site: Site) -> None:
     reply = site.get("/nothing")
     assert (reply.status_code, reply.text) == (404, "404 Not Found\n")
-    assert requests.post(f"{site.server.url}/metrics", timeout=5).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/metrics", "GET, HEAD"),
+        ("BREW", "/", "GET, HEAD"),
+        ("PUT", "/api/v1/maintenance", "GET, HEAD, POST, DELETE"),
+    ],
+)
+def test_method_that_a_page_lacks_is_refused_with_those_that_it_has(
+    site: Site, method: str, path: str, allowed: str
+) -> None:
+    reply = requests.request(method, site.server.url + path, timeout=5)
+    assert (reply.status_code, reply.headers["Allow"]) == (405, allowed)
 
 
 def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> None:
@@ -218,7 +233,7 @@ def test_connections_beyond_the_limit_are_refused_and_later_ones_served() -> Non
 
 
 def test_client_that_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detector.server._TAKE_S", 0.3)
+    monkeypatch.setattr("detector.pages._TAKE_S", 0.3)
     site = Site(max_connections=1)
     site.source = "x" * (64 << 20)
     with socket.create_connection(site.address, 5) as slow:
@@ -243,7 +258,8 @@ def test_large_answers_wait_while_too_much_is_kept_for_others() -> None:
     site.server.stop()
 
 
-def test_incidents_are_not_kept_for_clients_that_have_gone() -> None:
+@pytest.mark.parametrize("path", ["/api/v1/incidents", "/report?from=0"])
+def test_incidents_are_not_kept_for_clients_that_have_gone(path: str) -> None:
     site = Site(max_connections=64)
     for number in range(100):
         site.incidents.put(made(number).model_copy(update={"facts": {"text": "x" * 50_000}}))
