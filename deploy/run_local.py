@@ -15,7 +15,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,10 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace, stack: contextlib.ExitStack, ending: Ending) -> int:
-    detector_address = _free(options.detector_address, "DETECTOR_ADDRESS")
-    exporter, source = None, f"--source.prometheus.url={options.prometheus}"
+    wanted = {"DETECTOR_ADDRESS": options.detector_address}
     if not options.prometheus:
-        address = _free(options.exporter_address, "EXPORTER_ADDRESS")
+        wanted["EXPORTER_ADDRESS"] = options.exporter_address
+    detector_address, *addresses = _free(wanted)
+    exporter, source = None, f"--source.prometheus.url={options.prometheus}"
+    for address in addresses:
         log = options.folder / f"exporter-{address.rpartition(':')[2]}.log"
         exporter = stack.enter_context(_exporter(address, log, ending))
         source = f"--source.exporter.targets=http://{address}"
@@ -138,21 +140,33 @@ def _failure(what: str, process: subprocess.Popen[bytes], log: Path) -> str:
     return "\n".join([f"make run: {what} (status {process.poll()}); its last words:", *(f"  {line}" for line in said)])
 
 
-def _free(address: str, variable: str) -> str:
-    """The address, its port chosen by the kernel if it says 0. Exits with what to do when it cannot be had."""
+def _free(wanted: Mapping[str, str]) -> list[str]:
+    """These addresses by the variables that give them, ports chosen by the kernel where they say 0. Exits with what to
+    do where any cannot be had."""
+    free, taken, others = [], [], []
+    for variable, address in wanted.items():
+        host, port = _host_and_port(address, variable)
+        try:
+            family = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0][0]
+            with socket.create_server((host.strip("[]"), port), family=family) as server:
+                free.append(f"{host}:{server.getsockname()[1]}")
+        except OSError as error:
+            reason = (error.strerror or str(error)).partition(" (while ")[0]  # create_server adds the address again
+            taken.append(f"{address} ({reason})")
+            others.append(f"{variable}={host}:{port + 10 if port else 0}")
+    if taken:
+        raise SystemExit(
+            f"make run: cannot listen on {' and '.join(taken)}. Is another hostpulse running? "
+            f"Choose a free port: make run {' '.join(others)}"
+        )
+    return free
+
+
+def _host_and_port(address: str, variable: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not (host and colon and port.isascii() and port.isdigit() and int(port) < 65536):
         raise SystemExit(f"make run: {variable}={address} is no HOST:PORT such as 127.0.0.1:17720")
-    try:
-        family = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][0]
-        with socket.create_server((host.strip("[]"), int(port)), family=family) as server:
-            return f"{host}:{server.getsockname()[1]}"
-    except OSError as error:
-        reason = (error.strerror or str(error)).partition(" (while ")[0]  # create_server adds the address again
-        raise SystemExit(
-            f"make run: cannot listen on {address} ({reason}). Is another hostpulse running? "
-            f"Choose a free port: make run {variable}={host}:{int(port) + 10 if port != '0' else 0}"
-        ) from None
+    return host, int(port)
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -137,13 +137,14 @@ def test_prometheus_takes_the_exporters_place(tmp_path: Path) -> None:
         assert [f"--source.prometheus.url={prometheus.url}" in command for command in commands] == [True]
 
 
-def test_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with _running(tmp_path, f"--exporter-address={address}") as run:
+def test_ports_that_are_taken_are_told_with_the_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        exporter, detector = (f"127.0.0.1:{one.getsockname()[1]}" for one in (first, second))
+        with _running(tmp_path, f"--exporter-address={exporter}", f"--detector-address={detector}") as run:
             assert run.process.wait(LIMIT_S) == 1
-        assert f"cannot listen on {address} (Address already in use). " in run.said.read_text()
-        assert "make run EXPORTER_ADDRESS=127.0.0.1:" in run.said.read_text()
+        reason = "(Address already in use)"
+        assert f"cannot listen on {detector} {reason} and {exporter} {reason}. " in run.said.read_text()
+        assert re.search(r"make run DETECTOR_ADDRESS=127\S+ EXPORTER_ADDRESS=127\S+$", run.said.read_text())
 
 
 @pytest.mark.parametrize("address", ["17720", "127.0.0.1:", "127.0.0.1:99999", "localhost:http"])
