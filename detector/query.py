@@ -32,6 +32,7 @@ _NEWEST = {"nocache": "1"}
 https://docs.victoriametrics.com/victoriametrics/keyconcepts/#query-latency
 """
 _SHORT_QUOTE = 100
+_LONGEST_QUERY = 200  # of one that asks for a hundred families the rest says no more
 
 Entry = dict[str, Any]
 
@@ -65,9 +66,9 @@ class QueryApi:
         """The ``result`` of a query; keeps the database's clock when no time was given.
 
         Raises:
-            SourceError: names the address and the query.
+            SourceError: names the address and the query, or its beginning.
         """
-        asked = f"{without_password(self._url)}: {query}"
+        asked = f"{without_password(self._url)}: {_shown(query)}"
         begun_s, status, body = self._ask(query, parameters)
         result = self._result(asked, status, body)
         if result and "value" in result[0] and not parameters:
@@ -80,7 +81,7 @@ class QueryApi:
         An answer may hold a little from before ``start_s``, and of a series several entries, the oldest first.
 
         Raises:
-            SourceError: names the address and the query.
+            SourceError: names the address and the query, or its beginning.
         """
         span_s = math.ceil(end_s - start_s)
         try:
@@ -119,7 +120,7 @@ class QueryApi:
         if status != _TOO_OFTEN:
             self._breaker.failed(failure or f"status {status}", self._clock.elapsed_s(), random.random())
         if failure:
-            raise SourceError(f"{failure} (asked {query})")
+            raise SourceError(f"{failure} (asked {_shown(query)})")
         return begun_s, status, body
 
     def _result(self, asked: str, status: int, body: bytes) -> list[Entry]:
@@ -143,6 +144,10 @@ class QueryApi:
     def close(self) -> None:
         """Give back connections."""
         self._fetcher.close()
+
+
+def _shown(query: str) -> str:
+    return query if len(query) <= _LONGEST_QUERY else f"{query[:_LONGEST_QUERY]}…"
 
 
 def _is_entry(entry: Entry) -> bool:

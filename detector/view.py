@@ -172,7 +172,7 @@ def _detail(view: HostView, own_cost: float) -> list[RenderableType]:
         style="dim",
     )
     if verdict.phase is Phase.LEARNING:
-        progress = Text("baseline ").append(bar(verdict.progress, 1.0, 2 * _WIDTH), style="cyan")
+        progress = Text("baseline ").append(bar(verdict.progress, 1.0, _WIDTH), style="cyan")
         return [title, progress.append(f" {verdict.progress:.0%}{_left(view)}"), cost]
     past = Text("last minute  ", style="dim").append(_history(view), style="none")
     if view.alarm is not None and not verdict.active:

@@ -17,7 +17,9 @@ from catalog.families.exporter import BUILD_INFO, SAMPLE_TIMESTAMP_SECONDS
 from catalog.family import Family, Tier
 from catalog.series import Series
 from detector.clock import SystemClock
+from detector.fetch import Fetcher
 from detector.frame import Frame
+from detector.query import QueryApi
 from detector.source import Host, SourceError
 from detector.sources.prometheus import PrometheusSettings, PrometheusSource
 from tests.detector.shell.scripted import Answer, Scripted
@@ -299,3 +301,9 @@ def test_password_in_the_url_is_not_told_to_anybody() -> None:
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1") as raised:
         source.hosts()
     assert "s3cret" not in str(raised.value)
+
+
+def test_long_question_is_told_by_its_beginning() -> None:
+    api = QueryApi("http://127.0.0.1:1", Fetcher(1.0, 1000), 1.0, SystemClock())
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1:1.* \(asked x{200}…\)$"):
+        api.instant("x" * 1000)

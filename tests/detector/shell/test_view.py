@@ -44,6 +44,8 @@ def test_learning_host_shows_progress_and_time_left() -> None:
     assert "learning" in text
     assert "25%, 1 min 30 s left" in text
     assert "score" not in text
+    narrow = drawn([view_of(learning(0.0), learning(0.25, END_S + 30))], width=80)
+    assert any(row.startswith("baseline") and row.rstrip().endswith("left") for row in narrow.splitlines())
 
 
 def test_quiet_host_shows_score_bound_detectors_shares_and_features() -> None:
