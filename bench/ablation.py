@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from bench.arguments import some_of
 from bench.detection import hpas
 from bench.detection.paired import paired_roc
 from bench.detection.points import rank
@@ -159,8 +160,6 @@ def figures(data: Path, sets: Sequence[str], variants: Variants) -> dict[str, Fi
     """For each variant a figure of each set, the mean average precision of its machines or the paired ROC of its runs,
     and the mean of these. Raises DataError."""
     for name in sets:
-        if name not in _NAMES:
-            raise DataError(f"--sets: there is no {name!r}, only {', '.join(_NAMES)}")
         if not files(data / name):
             raise DataError(f"--data: {data / name} holds no .npz file")
     by_set = {}
@@ -178,20 +177,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a row for each variant and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.ablation", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder with a folder for each set")
-    parser.add_argument("--sets", default=",".join(_NAMES), help="which data sets, by comma")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="which rows, by comma")
+    parser.add_argument("--sets", type=some_of(_NAMES), default=list(_NAMES), help=f"some of {','.join(_NAMES)}")
+    parser.add_argument(
+        "--variants", type=some_of(VARIANTS), default=list(VARIANTS), help=f"rows, some of {','.join(VARIANTS)}"
+    )
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     given = parser.parse_args(argv)
-    sets, wanted = given.sets.split(","), given.variants.split(",")
     try:
-        if unknown := [name for name in wanted if name not in VARIANTS]:
-            raise DataError(f"--variants: there is no {unknown[0]!r}, only {', '.join(VARIANTS)}")
         with threadpool_limits(1):
-            rows = figures(given.data, sets, {name: VARIANTS[name] for name in wanted})
+            rows = figures(given.data, given.sets, {name: VARIANTS[name] for name in given.variants})
     except DataError as error:
         print(f"python -m bench.ablation: {error}", file=sys.stderr)
         return 2
-    print(f"{'':<24}" + "".join(f"{name:>13}" for name in (*sets, MEAN)))
+    print(f"{'':<24}" + "".join(f"{name:>13}" for name in (*given.sets, MEAN)))
     for name, row in rows.items():
         print(f"{name:<24}" + "".join(f"{value:>13.3f}" for value in row.values()))
     if given.json:

@@ -21,6 +21,7 @@ from statistics import median
 from threading import Event
 from typing import Any
 
+from bench.arguments import within
 from bench.exporters import command, core_percent, fast_times_s, run, side_by_side
 from bench.process import Watched
 
@@ -116,7 +117,7 @@ def measure(seconds: float, rounds: int, disturbances: int, folder: Path) -> dic
 def main(argv: Sequence[str] | None = None) -> None:
     """See ``bench.exporters.run``."""
     parser = command("CPU and delay of adaptive sampling, live.")
-    parser.add_argument("--disturbances", type=int, default=10, help="how often the host is disturbed")
+    parser.add_argument("--disturbances", type=within(int, 0, 1000), default=10, help="how often the host is disturbed")
     run(parser, argv, lambda given, folder: measure(given.seconds, given.rounds, given.disturbances, folder))
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.arguments import DAY_S, within
 from catalog.families import gpu, gpuhealth
 from catalog.family import Family, Profile
 from catalog.series import Series
@@ -267,10 +268,10 @@ def _table(figures: Mapping[str, Any]) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None, say: Callable[[str], object] = print) -> int:
     """Compare, measure, print a table and one last line of JSON."""
     parser = argparse.ArgumentParser(description="GPU values next to nvidia-smi's, and what reading them costs.")
-    parser.add_argument("--looks", type=int, default=5, help="how often values are compared")
-    parser.add_argument("--polls", type=int, default=50, help="polls whose cost is measured")
-    parser.add_argument("--seconds", type=float, default=5.0, help="length of one run of the job")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of the job of each kind")
+    parser.add_argument("--looks", type=within(int, 1, 1000), default=5, help="how often values are compared")
+    parser.add_argument("--polls", type=within(int, 1, 100_000), default=50, help="polls whose cost is measured")
+    parser.add_argument("--seconds", type=within(float, 0.1, DAY_S), default=5.0, help="length of one run of the job")
+    parser.add_argument("--rounds", type=within(int, 1, 1000), default=3, help="runs of the job of each kind")
     parser.add_argument("--json", action="store_true", help="accepted for likeness: the last line is JSON anyway")
     arguments = parser.parse_args(argv)
     with ExitStack() as stack:

@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.ensemble import IsolationForest
 from threadpoolctl import threadpool_limits
 
+from bench.arguments import within
 from bench.detection.replay import learned
 from bench.process import Watched
 from bench.quiet.host import PROFILES, START_S, Recorder, SimulatedHost
@@ -215,7 +216,7 @@ def measure(windows: int, folder: Path) -> dict[str, float]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.latency", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--windows", type=int, default=60, help="windows that are watched live")
+    parser.add_argument("--windows", type=within(int, 1, 10_000), default=60, help="windows that are watched live")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="hostpulse-bench-") as folder:

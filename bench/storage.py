@@ -23,6 +23,7 @@ from typing import Any
 import requests
 import yaml
 
+from bench.arguments import DAY_S, within
 from detector.export_rules import keep_rules
 from tests.servers import (
     Prometheus,
@@ -113,8 +114,10 @@ def table(figures: Mapping[str, Any]) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(description="Bytes that one host takes in a Prometheus, live.")
-    parser.add_argument("--seconds", type=float, default=300.0, help="time under scrapes")
-    parser.add_argument("--baseline", type=float, default=_BASELINE_S, help="seconds that the model is learned from")
+    parser.add_argument("--seconds", type=within(float, 1, DAY_S), default=300.0, help="time under scrapes")
+    parser.add_argument(
+        "--baseline", type=within(float, 30, DAY_S), default=_BASELINE_S, help="seconds that are learned from"
+    )
     parser.add_argument("--stride", default=STRIDE, help="time between the windows of them")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from bench.arguments import some_of, within
 from bench.detection import hpas, machines, runs
 from bench.detection.report import plain, table
 from bench.detection.sets import SETS, DataError, Figures, Options, files
@@ -26,17 +26,21 @@ from tests.recorded import DATA
 
 RUNS = "hpas"
 _NAMES = (*SETS, RUNS)
-_ADAPTIVE, _LEAST_TIMES, _MOST_TIMES = "adaptive", 0.5, 10.0
+_ADAPTIVE = "adaptive"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.detection", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder with a folder for each set")
-    parser.add_argument("--sets", default=",".join(_NAMES), help="which data sets, by comma")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--smooth", type=int, default=1, help="rank by the causal mean of so many scores")
-    parser.add_argument("--windows", default="1", help="how many times as long as shipped, 0.5 to 10, or `adaptive`")
-    parser.add_argument("--strides", type=int, default=1, help="samples from one window to the next")
+    parser.add_argument("--sets", type=some_of(_NAMES), default=list(_NAMES), help=f"some of {','.join(_NAMES)}")
+    parser.add_argument("--jobs", type=within(int, 1, 1000), default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--smooth", type=within(int, 1, 10_000), default=1, help="rank by the causal mean of so many scores"
+    )
+    parser.add_argument(
+        "--windows", type=_times, default=1.0, help="how many times as long as shipped, 0.5 to 10, or `adaptive`"
+    )
+    parser.add_argument("--strides", type=within(int, 1, 10_000), default=1, help="samples from one window to the next")
     parser.add_argument("--quick", action="store_true", help="one model of the train split, which learns no more")
     parser.add_argument("--each", action="store_true", help="also the figures of each machine")
     parser.add_argument("--dump", type=Path, help="folder for the scores of each machine")
@@ -45,16 +49,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _times(text: str) -> float | None:
-    """How many times as long windows are; None for those that adapt. Raises DataError."""
-    if text == _ADAPTIVE:
-        return None
-    try:
-        times = float(text)
-    except ValueError:
-        times = math.nan
-    if not _LEAST_TIMES <= times <= _MOST_TIMES:
-        raise DataError(f"--windows: must be {_LEAST_TIMES:g} to {_MOST_TIMES:g} or {_ADAPTIVE}, not {text!r}")
-    return times
+    """How many times as long windows are; None for those that adapt."""
+    return None if text == _ADAPTIVE else within(float, 0.5, 10, f", or {_ADAPTIVE}")(text)
 
 
 def _begin(pool: Executor, name: str, data: Path, options: Options) -> machines.Work | runs.Work | None:
@@ -87,20 +83,15 @@ def _measure(wanted: Sequence[str], data: Path, jobs: int, options: Options) -> 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print tables and, where asked to, one line of JSON."""
     arguments = _parser().parse_args(argv)
-    wanted = arguments.sets.split(",")
-    unknown = sorted(set(wanted) - set(_NAMES))
     try:
-        if unknown:
-            raise DataError(f"--sets: there is no {unknown[0]!r}, only {', '.join(_NAMES)}")
         if not arguments.data.is_dir():
             raise DataError(f"--data: {arguments.data} is not a folder")
-        if arguments.jobs < 1 or arguments.smooth < 1:
-            raise DataError("--jobs and --smooth must be at least 1")
-        times = _times(arguments.windows)
-        if not 1 <= arguments.strides <= LEAST_SAMPLES * (times or 1.0):
+        if arguments.strides > LEAST_SAMPLES * (arguments.windows or 1.0):
             raise DataError(f"--strides: must be 1 to as many samples as a window has, not {arguments.strides}")
-        options = Options(arguments.smooth, arguments.quick, arguments.each, arguments.dump, times, arguments.strides)
-        result = _measure(wanted, arguments.data, arguments.jobs, options)
+        options = Options(
+            arguments.smooth, arguments.quick, arguments.each, arguments.dump, arguments.windows, arguments.strides
+        )
+        result = _measure(arguments.sets, arguments.data, arguments.jobs, options)
     except DataError as error:
         print(f"python -m bench.detection: {error}", file=sys.stderr)
         return 2

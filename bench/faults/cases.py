@@ -27,7 +27,8 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from bench.faults.__main__ import CANNOT, at_least
+from bench.arguments import DAY_S, some_of, within
+from bench.faults.__main__ import CANNOT, baseline_s
 from bench.faults.frames import incident_of
 from bench.faults.injections import Dropped, HugePages, Pair, Place, Switch
 from bench.faults.link import Link
@@ -37,7 +38,7 @@ from deploy.debian import UnavailableError
 from tests.servers import binary, environment, start_detector, wait_until
 from tests.tree import ROOT
 
-_BASELINE_S, _CASE_S, _LEAST_S = 240.0, 40.0, 20.0
+_BASELINE_S, _CASE_S = 240.0, 40.0
 _MODEL_LIMIT_S, _START_LIMIT_S = 180.0, 300.0
 _GIB_KB = 1 << 20
 _TIMER_HZ = 15_000
@@ -214,23 +215,20 @@ def table(told: Mapping[str, Told]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Enact, print a table and, where asked to, one line of JSON. 2 where that cannot be done, with the reason."""
     parser = argparse.ArgumentParser(prog="python -m bench.faults.cases", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cases", default=",".join(CASES), help="some of them")
-    parser.add_argument("--baseline-seconds", type=at_least(60), default=_BASELINE_S, help="what is learned from")
-    parser.add_argument("--case-seconds", type=at_least(_LEAST_S), default=_CASE_S, help="length of a case")
+    parser.add_argument("--cases", type=some_of(CASES), default=list(CASES), help=f"some of {','.join(CASES)}")
+    parser.add_argument("--baseline-seconds", type=baseline_s, default=_BASELINE_S, help="what is learned from")
+    parser.add_argument("--case-seconds", type=within(float, 20, DAY_S), default=_CASE_S, help="length of a case")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     given = parser.parse_args(argv)
-    wanted = given.cases.split(",")
-    if unknown := [name for name in wanted if name not in CASES]:
-        parser.error(f"--cases: {', '.join(unknown)}: must be some of {', '.join(CASES)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
-    real = [name for name in wanted if CASES[name].prepare is not None]
+    real = [name for name in given.cases if CASES[name].prepare is not None]
     try:
         with tempfile.TemporaryDirectory(prefix="hostpulse-faults-") as folder:
             told = live(Path(folder), real, given.baseline_seconds, given.case_seconds) if real else {}
     except UnavailableError as error:
         print(f"bench.faults.cases: {error}", file=sys.stderr)
         return CANNOT
-    told |= {name: described(name) for name in wanted if name not in real}
+    told |= {name: described(name) for name in given.cases if name not in real}
     print(table(told))
     if given.json:
         right = {name: one.subsystem == CASES[name].subsystem for name, one in told.items()}

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.faults.__main__ import CANNOT, at_least, names
+from bench.arguments import some_of
+from bench.faults.__main__ import CANNOT, baseline_s
 from bench.faults.stage import MERGE_S, Ground, ground, start_host_exporter
 from bench.faults.suite import FAULTS, Fault
 from bench.faults.watch import Watcher, await_calm
@@ -211,8 +212,10 @@ def middle(rows: Sequence[Row], link: str) -> float | None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a table and, where asked to, one line of JSON. 2 where that cannot be done, with the reason."""
     parser = argparse.ArgumentParser(prog="python -m bench.faults.latency", description="From a fault to the webhook.")
-    parser.add_argument("--faults", type=names, default=["packet_loss", "swap"], help=f"some of {','.join(FAULTS)}")
-    parser.add_argument("--baseline-seconds", type=at_least(60), default=_BASELINE_S, help="what is learned from")
+    parser.add_argument(
+        "--faults", type=some_of(FAULTS), default=["packet_loss", "swap"], help=f"some of {','.join(FAULTS)}"
+    )
+    parser.add_argument("--baseline-seconds", type=baseline_s, default=_BASELINE_S, help="what is learned from")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     given = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)

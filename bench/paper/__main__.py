@@ -19,18 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.arguments import some_of
 from bench.paper.bench import FULL, QUICK, Bench
 from bench.paper.parts import PARTS
 from bench.paper.row import CannotMeasureError, Row, table
 from deploy.debian import UnavailableError
-
-
-def _parts(text: str) -> list[str]:
-    names = text.split(",")
-    unknown = sorted(set(names) - set(PARTS))
-    if unknown:
-        raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; allowed: {', '.join(PARTS)}")
-    return names
 
 
 def machine() -> str:
@@ -62,7 +55,7 @@ def line(rows: dict[str, list[Row]], reasons: dict[str, str], quick: bool) -> di
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.paper", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--parts", type=_parts, default=list(PARTS), help=f"by comma, of {', '.join(PARTS)}")
+    parser.add_argument("--parts", type=some_of(PARTS), default=list(PARTS), help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="shorten all that is live: to see that it works")
     parser.add_argument("--runs", type=Path, help="folder of the recorded workloads: used if there, else left there")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")

@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import os
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from statistics import median
@@ -20,6 +19,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from bench.arguments import within
 from bench.detection.report import plain
 from bench.peers.job import HOSTS, KINDS
 from bench.peers.trial import LEARNED_SHARE, SHIFTS, Outcome, Plan, lived
@@ -58,18 +58,21 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--host-days", type=float, default=20.0, help="judged, of each kind of job")
-    parser.add_argument("--faults", type=int, default=200, help="put in, of each size and kind of job")
-    parser.add_argument("--hours", type=float, default=HOURS, help="that one job lasts; half of it is learned")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--host-days", type=within(float, 0.01, 10_000), default=20.0, help="judged, of each kind of job"
+    )
+    parser.add_argument(
+        "--faults", type=within(int, 1, 100_000), default=200, help="put in, of each size and kind of job"
+    )
+    parser.add_argument(
+        "--hours", type=within(float, 1, 10_000), default=HOURS, help="that one job lasts; half of it is learned"
+    )
+    parser.add_argument("--jobs", type=within(int, 1, 1000), default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
-    if not (arguments.host_days > 0 and arguments.faults > 0 and arguments.hours >= 1 and arguments.jobs > 0):
-        print("python -m bench.peers: all numbers must be above 0, and --hours at least 1", file=sys.stderr)
-        return 2
     wanted = plans(arguments.host_days, arguments.faults, arguments.hours)
     with ProcessPoolExecutor(arguments.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
         outcomes = list(pool.map(lived, wanted))
@@ -80,8 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(table(by_kind))
     if arguments.json:
         print(json.dumps(plain(by_kind)))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

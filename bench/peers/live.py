@@ -23,6 +23,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from bench.arguments import DAY_S, within
 from bench.peers.traffic import PORT
 from tests.servers import Server, UnavailableError, binary, start_detector, wait_until
 from tests.servers.namespace import HERE, End, Namespace, join, namespace, run
@@ -165,8 +166,8 @@ def _watch(detector: Server, duration_s: float) -> dict[str, Seen]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print what was seen and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers.live", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--baseline", type=int, default=120, help="seconds that are learned")
-    parser.add_argument("--quiet", type=float, default=60.0, help="seconds without a fault")
+    parser.add_argument("--baseline", type=within(int, 30, DAY_S), default=120, help="seconds that are learned")
+    parser.add_argument("--quiet", type=within(float, 1, DAY_S), default=60.0, help="seconds without a fault")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
     try:

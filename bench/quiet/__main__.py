@@ -12,20 +12,19 @@ import argparse
 import json
 import math
 import os
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
 
 from threadpoolctl import threadpool_limits
 
+from bench.arguments import MOST_SEED, within
 from bench.detection.report import plain
 from bench.quiet.figures import Figures, figures
 from bench.quiet.host import PROFILES
 from bench.quiet.life import Life, Plan, live
 
 _INTERVALS_S = {"days": 15.0, "days_at_1s": 1.0, "days_at_100ms": 0.1}
-_MOST_TIMES = 10.0
 _DEFAULT_DAYS = {"days": 64.0, "days_at_1s": 4.0, "days_at_100ms": 2.0}
 _QUIET = ("host_days", "warnings", "warning_per_day", "warning_upper_95", "pages", "page_per_day", "page_upper_95")
 _FOUND = ("faults", "detected", "delay_s", "right", "cpu", "memory", "network", "storage")
@@ -74,29 +73,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.quiet", description=(__doc__ or "").splitlines()[0])
     for name, interval_s in _INTERVALS_S.items():
         text = f"host-days that are sampled every {interval_s:g} s"
-        parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=_DEFAULT_DAYS[name], help=text)
-    parser.add_argument("--days-per-host", type=float, default=4.0, help="at most; so many hosts differ")
-    parser.add_argument("--windows", type=float, default=1.0, help="how many times as long as shipped, 1 to 10")
-    parser.add_argument("--seed", type=int, default=0, help="of the first host; the next have the next ones")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=within(float, 0, 100_000), default=_DEFAULT_DAYS[name], help=text
+        )
+    parser.add_argument(
+        "--days-per-host", type=within(float, 0.01, 1000), default=4.0, help="at most; so many hosts differ"
+    )
+    parser.add_argument("--windows", type=within(float, 1, 10), default=1.0, help="how many times as long as shipped")
+    parser.add_argument(
+        "--seed", type=within(int, 0, MOST_SEED), default=0, help="of the first host; the next have the next ones"
+    )
+    parser.add_argument("--jobs", type=within(int, 1, 1000), default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--each", action="store_true", help="also a line for each alarm")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print tables and, where asked to, one line of JSON."""
     arguments = _parser().parse_args(argv)
     wanted = {name: getattr(arguments, name) for name in _INTERVALS_S}
-    if min(wanted.values()) < 0 or arguments.days_per_host <= 0 or arguments.jobs < 1:
-        print(
-            "python -m bench.quiet: days cannot be negative, --days-per-host and --jobs must be above 0",
-            file=sys.stderr,
-        )
-        return 2
-    if not 1.0 <= arguments.windows <= _MOST_TIMES:
-        print(f"python -m bench.quiet: --windows must be 1 to {_MOST_TIMES:g}", file=sys.stderr)
-        return 2
     result: Figures = {}
     with ProcessPoolExecutor(arguments.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
         begun = {
@@ -117,8 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(table(name, result[name]), flush=True)
     if arguments.json:
         print(json.dumps(plain(result)))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

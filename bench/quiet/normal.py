@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
 
+from bench.arguments import MOST_SEED, within
 from bench.detection.report import plain
 from bench.faults.journal import ROOT, Journal
 from bench.faults.resident import Resident
@@ -32,7 +33,6 @@ from detector.settings import Settings
 
 LOADS = ("nothing", "build", "train", "copy")
 TURN_S = 150.0
-_LEAST_HOURS, _MOST_HOURS = 0.25, 720.0
 _END_LIMIT_S = 60.0
 
 
@@ -90,17 +90,10 @@ def figures(found: Findings) -> Figures:
     }
 
 
-def _hours(text: str) -> float:
-    hours = float(text)
-    if not _LEAST_HOURS <= hours <= _MOST_HOURS:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: {_LEAST_HOURS:g} to {_MOST_HOURS:g}")
-    return hours
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.quiet.normal", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--hours", type=_hours, default=2.0)
-    parser.add_argument("--seed", type=int, default=1, help="order of the loads")
+    parser.add_argument("--hours", type=within(float, 0.25, 720), default=2.0)
+    parser.add_argument("--seed", type=within(int, 0, MOST_SEED), default=1, help="order of the loads")
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument("--out", type=Path, help="keep the recording in this folder, which must be empty or not there")
     kept.add_argument("--recording", type=Path, help="record nothing and judge what is in this folder")

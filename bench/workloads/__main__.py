@@ -16,17 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
+from bench.arguments import within
 from bench.workloads.job import Job
 from bench.workloads.registry import WORKLOADS
 
-_SHORTEST_S, _LONGEST_S = 0.1, 3600.0
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not _SHORTEST_S <= seconds <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: {_SHORTEST_S:g} to {_LONGEST_S:g}")
-    return seconds
+_seconds = within(float, 0.1, 3600)
 
 
 def _run(job: Job, seconds: float, pause_s: float) -> dict[str, float]:

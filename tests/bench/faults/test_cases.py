@@ -33,4 +33,4 @@ def test_table_marks_what_is_wrong() -> None:
 def test_unknown_case_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--cases", "numa,gremlins"])
-    assert "gremlins: must be some of huge_pages, interrupts" in capsys.readouterr().err
+    assert "--cases: 'gremlins' is not allowed; allowed: huge_pages, interrupts" in capsys.readouterr().err

@@ -110,7 +110,7 @@ def test_part_that_cannot_run_says_why_and_is_not_counted(tmp_path: Path, capsys
 def test_part_that_there_is_not_is_told_what_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         program.main(["--parts=stability,stable"])
-    assert f"--parts: there is no 'stable'; allowed: {', '.join(PARTS)}" in capsys.readouterr().err
+    assert f"--parts: 'stable' is not allowed; allowed: {', '.join(PARTS)}" in capsys.readouterr().err
 
 
 def test_table_shows_theirs_beside_ours_and_a_dash_for_none() -> None:

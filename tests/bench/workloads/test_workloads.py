@@ -37,7 +37,7 @@ def test_network_does_steps_where_torch_is_installed(name: str, capsys: pytest.C
 def test_length_that_is_not_allowed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         program.main(["forest", "--seconds=0"])
-    assert "--seconds: 0 is not allowed; allowed: 0.1 to 3600" in capsys.readouterr().err
+    assert "--seconds: '0' is not allowed; allowed: 0.1 to 3600" in capsys.readouterr().err
 
 
 def test_worker_is_set_up_once_and_runs_as_often_as_it_is_told(tmp_path: Path) -> None:
