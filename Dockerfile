@@ -5,6 +5,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY catalog catalog
 COPY exporter exporter
 COPY detector detector
+COPY deploy/prometheus/rules deploy/prometheus/rules
 RUN python -m venv /opt/hostpulse && /opt/hostpulse/bin/pip install --no-cache-dir --disable-pip-version-check .
 
 FROM python:3.13-slim-bookworm

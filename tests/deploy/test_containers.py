@@ -146,9 +146,22 @@ def test_dockerfile_has_no_complaints() -> None:
     assert (run.returncode, run.stdout) == (0, "")
 
 
-def test_dockerfile_copies_what_the_ignore_file_lets_through() -> None:
+def _copied() -> set[str]:
+    """What of the tree the Dockerfile copies."""
     lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("COPY")]
-    copied = {word for words in lines if not words[1].startswith("--") for word in words[1:-1]}
+    return {word for words in lines if not words[1].startswith("--") for word in words[1:-1]}
+
+
+def test_links_in_what_the_dockerfile_copies_lead_to_what_it_copies_too() -> None:
+    folders = [ROOT / name for name in _copied() if (ROOT / name).is_dir()]
+    links = [path for folder in folders for path in folder.rglob("*") if path.is_symlink()]
+    assert links, "the detector's alert rules are some"
+    lost = [link for link in links if not any(link.resolve().is_relative_to(folder) for folder in folders)]
+    assert lost == [], "no wheel can be built of a link that leads nowhere"
+
+
+def test_dockerfile_copies_what_the_ignore_file_lets_through() -> None:
+    copied = _copied()
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert copied
     assert [name for name in copied if not any(fnmatch(name, pattern) for pattern in allowed)] == []
