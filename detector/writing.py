@@ -112,6 +112,8 @@ class Writer:
                 self._refuse(units, f"status {status}: {self._fetcher.quoted(said, _QUOTED)}")
                 return
             self._telemetry.count(outputs.WRITE_FAILURES)
+            if status:  # without an answer it was said why there is none
+                self._note(f"{without_password(self._url)}: status {status}: {self._fetcher.quoted(said, _QUOTED)}")
             if self._wait(max(wanted_s, pause_s * random.uniform(0.5, 1.0))):
                 return
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -127,8 +129,6 @@ class Writer:
             return 0, 0.0, b""
         finally:
             self._telemetry.observe(outputs.WRITE_DURATION, time.monotonic() - begun_s)
-        if status >= 500 or status == _TOO_MANY:
-            self._note(f"{without_password(self._url)}: status {status}: {self._fetcher.quoted(said, _QUOTED)}")
         asked = headers.get("Retry-After", "")
         return status, min(float(asked), _LONGEST_PAUSE_S) if asked.isdecimal() else 0.0, said
 

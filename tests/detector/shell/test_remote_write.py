@@ -257,7 +257,7 @@ def test_window_that_is_too_late_is_refused_whole(status: int) -> None:
     assert left(telemetry) == {"written": 30.0, "refused": 30.0}
 
 
-@pytest.mark.parametrize("status", [500, 503, 429])
+@pytest.mark.parametrize("status", [500, 503, 429, 307])
 def test_store_that_fails_is_asked_again(status: int, caplog: pytest.LogCaptureFixture) -> None:
     telemetry, unit = Telemetry(), unit_of(5)
     asked: list[int] = []
