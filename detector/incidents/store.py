@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import sqlite3
 import threading
 import zlib
@@ -76,13 +77,16 @@ class IncidentStore:
             directory.mkdir(parents=True, exist_ok=True)
             self._writer, self._reader = _mended(file), _connect(str(file))
 
-    def put(self, incident: Incident) -> None:
-        """Write one incident in place of what is known of it. Raises sqlite3.Error (disk full, say)."""
+    def put(self, incident: Incident, now_s: float = math.inf) -> None:
+        """Write one incident in place of what is known of it. Raises sqlite3.Error (disk full, say).
+
+        What is too old goes, by ``now_s`` or the incident's own time if that is earlier: a host's clock may be ahead.
+        """
         document = zlib.compress(orjson.dumps(incident.as_json()), 1)
         row = incident.id, incident.instance, incident.job, incident.onset_s, incident.end_s, document
         with self._writing, self._writer:
             self._writer.execute("INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?, ?)", row)
-            self._forget(incident.seen_s)
+            self._forget(min(incident.seen_s, now_s))
 
     def select(
         self,

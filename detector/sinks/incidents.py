@@ -27,7 +27,7 @@ class IncidentSink(Sink):
 
     def __init__(self, context: Context) -> None:
         self._store = context.incidents
-        self._telemetry = context.telemetry
+        self._clock, self._telemetry = context.clock, context.telemetry
         self._signatures = tuple(signatures().values())
         self._cases: dict[Host, Case] = {}
         self._earlier: dict[Host, tuple[str, Incident | None]] = {}
@@ -77,7 +77,7 @@ class IncidentSink(Sink):
         earlier = self._earlier[host][1]
         if earlier is not None and earlier.opened_s < incident.opened_s:
             incident = incident.continuing(earlier)
-        self._store.put(incident)
+        self._store.put(incident, self._clock.wall_s())
 
     def _account(self) -> None:
         for name, writing in list(self._waiting.items()):
@@ -97,4 +97,4 @@ class IncidentSink(Sink):
         """End what an earlier run left open, unless it is what goes on."""
         for incident in self._store.open_ones(host.instance, host.job):
             if abs(incident.onset_s - onset_s) > 1e-3 or onset_s != onset_s:
-                self._store.put(incident.model_copy(update={"end_s": incident.seen_s}))
+                self._store.put(incident.model_copy(update={"end_s": incident.seen_s}), self._clock.wall_s())

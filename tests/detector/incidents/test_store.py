@@ -75,6 +75,16 @@ def test_old_incidents_and_those_beyond_the_number_give_way() -> None:
     assert [one.id for one in store.select()] == [made(number).id for number in (4, 27)]
 
 
+def test_host_whose_clock_is_ahead_costs_no_other_its_incidents() -> None:
+    store = IncidentStore(None, retention_s=DAY_S)
+    store.put(made(0), START_S + HOUR_S)
+    ahead = made(24 * 365, OTHER)
+    store.put(ahead, START_S + HOUR_S)
+    assert [one.id for one in store.select()] == [made(0).id, ahead.id]
+    store.put(made(25), START_S + 26 * HOUR_S)
+    assert [one.id for one in store.select()] == [made(25).id, ahead.id]
+
+
 def test_file_stays_small_however_many_incidents_come(tmp_path: Path) -> None:
     store = IncidentStore(tmp_path, most=50)
     curve = tuple((START_S + n, n * 0.37) for n in range(200))
