@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from concurrent.futures import Future
 from typing import Any, ClassVar, Self
 
@@ -15,13 +16,14 @@ from detector.sink import Context, Judged, Sink
 from detector.source import Host
 
 _PATIENCE_S = 1.0
+_RETRY_S = 10.0
 _MOST_WAITING = 256
 
 _LOG = logging.getLogger(__name__)
 
 
 class IncidentSink(Sink):
-    """See the module. What cannot be written is counted, and logged until it works again."""
+    """See the module. What cannot be written is counted, and logged until it works again; ends are tried again."""
 
     name: ClassVar[str] = "incident_store"
 
@@ -32,7 +34,9 @@ class IncidentSink(Sink):
         self._cases: dict[Host, Case] = {}
         self._earlier: dict[Host, tuple[str, Incident | None]] = {}
         self._thread = Background("incidents", 1)
-        self._waiting: dict[str, Future[None]] = {}
+        self._waiting: dict[str, tuple[Incident | None, Future[None]]] = {}
+        self._ends: dict[str, Incident] = {}
+        self._again_s = -math.inf
         self._trouble = ""
 
     @classmethod
@@ -45,9 +49,11 @@ class IncidentSink(Sink):
         case = self._cases.get(judged.host)
         if case is None:
             case = self._cases[judged.host] = Case(judged.host, self._signatures)
-            self._thread.submit(self._end_left_open, judged.host, judged.verdict.onset_s)
+            ending = self._thread.submit(self._end_left_open, judged.host, judged.verdict.onset_s)
+            self._waiting[f"what {judged.host} left open"] = None, ending
         self._write(case.take(judged))
         self._account()
+        self._write_ends_again()
 
     def leave(self, host: Host) -> None:
         """See ``Sink``."""
@@ -65,9 +71,24 @@ class IncidentSink(Sink):
     def _write(self, incident: Incident | None) -> None:
         if incident is None:
             return
-        if len(self._waiting) >= _MOST_WAITING and incident.id not in self._waiting:
-            return  # the disk does not follow; the next state of the incident is another chance
-        self._waiting[incident.id] = self._thread.submit(self._put, incident)
+        self._ends.pop(incident.id, None)
+        waiting = sum(one is not None for one, _ in self._waiting.values())
+        if waiting >= _MOST_WAITING and incident.id not in self._waiting:
+            self._missed(incident)  # the disk does not follow
+            return
+        self._waiting[incident.id] = incident, self._thread.submit(self._put, incident)
+
+    def _missed(self, incident: Incident | None) -> None:
+        """Keep what could not be written where it is the last of an incident; of others the next state is a chance."""
+        if incident is not None and incident.end_s is not None and len(self._ends) < _MOST_WAITING:
+            self._ends[incident.id] = incident
+
+    def _write_ends_again(self) -> None:
+        now_s = self._clock.elapsed_s()
+        if self._ends and now_s >= self._again_s:
+            self._again_s = now_s + _RETRY_S
+            for incident in list(self._ends.values()):
+                self._write(incident)
 
     def _put(self, incident: Incident) -> None:
         """Write an incident, together with what an earlier run knew of it."""
@@ -80,13 +101,14 @@ class IncidentSink(Sink):
         self._store.put(incident, self._clock.wall_s())
 
     def _account(self) -> None:
-        for name, writing in list(self._waiting.items()):
+        for name, (incident, writing) in list(self._waiting.items()):
             if not writing.done():
                 continue
             del self._waiting[name]
             error = writing.exception()
             if error is not None:
                 self._telemetry.count(outputs.SINK_ERRORS, self.name)
+                self._missed(incident)
                 if not self._trouble:
                     _LOG.error("incidents cannot be written, judging goes on: %s", error)
             elif self._trouble:

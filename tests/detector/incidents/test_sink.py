@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import sqlite3
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 
+from catalog.outputs import SINK_ERRORS
 from detector.clock import SystemClock
 from detector.incidents.incident import Incident
 from detector.incidents.store import IncidentStore
@@ -14,6 +18,7 @@ from detector.sinks.incidents import IncidentSink
 from detector.telemetry import Telemetry
 from detector.verdict import Verdict
 from tests.detector.incidents.cases import FAULT_ENDS_S, FAULT_S, HOST, faulty, judged, made
+from tests.detector.shell.stepped import SteppedClock
 from tests.detector.synthetic import fault_of
 from tests.detector.watching import Watched
 
@@ -117,3 +122,52 @@ def test_what_an_earlier_run_left_open_ends_where_it_was_last_seen(verdicts: tup
     store.put(left)
     run(store, verdicts[:1])
     assert kept(store).end_s == left.seen_s
+
+
+class Full(IncidentStore):
+    """One whose disk is full at times."""
+
+    full = False
+
+    def put(self, incident: Incident, now_s: float = math.inf) -> None:
+        if self.full:
+            raise sqlite3.OperationalError("database or disk is full")
+        super().put(incident, now_s)
+
+
+def written(sink: IncidentSink) -> None:
+    """Wait until all is written that was handed over, or could not be."""
+    sink._thread.submit(lambda: None).result(60)
+
+
+def test_end_that_could_not_be_written_is_written_once_there_is_room(verdicts: tuple[Verdict, ...]) -> None:
+    store, clock = Full(), SteppedClock()
+    sink = IncidentSink(Context(clock, Telemetry(), {}, store))
+    over = next(number for number, (one, next_one) in enumerate(pairwise(verdicts), 1) if one.active > next_one.active)
+    for verdict in verdicts[:over]:
+        sink.publish(judged(verdict))
+    written(sink)
+    assert kept(store).end_s is None
+    store.full = True
+    for verdict in verdicts[over : over + 2]:
+        sink.publish(judged(verdict))
+        written(sink)
+    assert kept(store).end_s is None
+    store.full = False
+    clock.wait(60)
+    sink.publish(judged(verdicts[over + 2]))
+    sink.close()
+    assert kept(store).end_s == verdicts[over].end_s
+
+
+def test_what_an_earlier_run_left_open_and_cannot_be_ended_is_told(
+    verdicts: tuple[Verdict, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    store, telemetry = Full(), Telemetry()
+    store.put(made(-1, HOST, end_s=None))
+    store.full = True
+    sink = IncidentSink(Context(SystemClock(), telemetry, {}, store))
+    sink.publish(judged(verdicts[0]))
+    sink.close()
+    assert telemetry.registry.get_sample_value(SINK_ERRORS.name, {"sink": sink.name}) == 1.0
+    assert caplog.messages == ["incidents cannot be written, judging goes on: database or disk is full"]
