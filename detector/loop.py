@@ -160,14 +160,15 @@ class Loop:
         asking, self._asking = self._asking, None
         try:
             found = asking.result()
-        except SourceError as error:
+        except Exception as error:  # noqa: BLE001 - an answer that nobody understands must not end the program
+            reason = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
             self._telemetry.count(outputs.READ_ERRORS, self._source.name)
             if not self._trouble:
-                _LOG.warning("no hosts: %s", error)
-            self._trouble = str(error)
+                _LOG.warning("no hosts: %s", reason, exc_info=None if isinstance(error, SourceError) else error)
+            self._trouble = reason
             for watch in self._watches.values():
                 watch.wake_s = self.beat_s + stride_s
-                self._begin_trouble(watch, str(error), log=False)
+                self._begin_trouble(watch, reason, log=False)
             return
         if self._trouble:
             _LOG.info("the source answers again")
