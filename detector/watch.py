@@ -181,11 +181,11 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
     if watch.judge is not None and abs(interval_s / watch.interval_s - 1) < _SAME_INTERVAL:
         _follow(watch, watch.judge, settings)
         return
-    window_s = watch.state.window_s
-    before, watch.judge, watch.interval_s = watch.judge, judge_for(settings, interval_s, window_s), interval_s
-    if watch.judge == before:
+    judge = judge_for(settings, interval_s, watch.state.window_s)
+    if judge == watch.judge:
+        watch.interval_s = interval_s
         return
-    host, judge = watch.host, watch.judge
+    host = watch.host
     if judge.window_s > settings.window.duration_s or judge.stride_s > settings.window.stride_s:
         _LOG.info(
             "%s is sampled every %.3g s: its windows are widened to %g s, a new one every %g s",
@@ -200,7 +200,8 @@ def _get_ready(watch: Watch, interval_s: float, store: Store | None, settings: S
         watch.state = replace(saved.state, told_s=saved.told_s)
         watch.next_number = round(saved.end_s / judge.stride_s) + 1
         watch.starting = age_s < _START_LIMIT_S
-    watch.judge = judge_for(settings, interval_s, watch.state.window_s)
+    # Last: settings may be taken over meanwhile, and who has a judge then is not looked for in the store again.
+    watch.judge, watch.interval_s = judge_for(settings, interval_s, watch.state.window_s), interval_s
 
 
 def _follow(watch: Watch, judge: Judge, settings: Settings) -> None:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
 
 from detector.source import Host
-from tests.detector.shell.stepped import HOST, Bench
+from detector.store import Store
+from detector.trainer import Judging
+from detector.verdict import Phase
+from tests.detector.shell.stepped import (
+    HOST,
+    START_S,
+    Bench,
+    MadeSource,
+    counting_fit,
+    scoring_step,
+    wait_for_fit,
+)
+from tests.servers import wait_until
 
 
 def test_list_of_hosts_that_nobody_understands_is_an_outage(caplog: pytest.LogCaptureFixture) -> None:
@@ -23,3 +38,29 @@ def test_list_of_hosts_that_nobody_understands_is_an_outage(caplog: pytest.LogCa
     bench.source.hosts = usual  # type: ignore[method-assign]
     bench.go(10)
     assert bench.loop.unready() == ""
+
+
+def test_settings_that_are_taken_over_while_a_saved_model_is_looked_for_do_not_cost_it(tmp_path: Path) -> None:
+    looking, let_go = threading.Event(), threading.Event()
+
+    class SlowStore(Store):
+        def told_s(self, host: Host) -> float:
+            looking.set()
+            let_go.wait(60)
+            return super().told_s(host)
+
+    due_once = Judging(scoring_step, lambda state, end_s, _: not state.fits and end_s - START_S >= 10, counting_fit)
+    bench = Bench(due_once, directory=tmp_path)
+    bench.go(20, each=lambda: wait_for_fit(bench))
+    bench.loop.close()
+    bench.clock.wait(7)
+    bench.store = SlowStore(tmp_path, 3)
+    bench.new_loop()
+    bench.loop.round()
+    wait_until(looking.is_set, 60, "the saved model is looked for")
+    bench.source = MadeSource(bench.clock, HOST)
+    bench.loop.reconfigure(bench.settings, bench.source, Store(tmp_path, 3))
+    let_go.set()
+    bench.go(10)
+    assert bench.notebook.ends_s() == list(range(3, 37))
+    assert all(judged.verdict.phase is Phase.PROVISIONAL for judged in bench.notebook.judged[-17:])
