@@ -23,13 +23,15 @@ class Claim:
     def __init__(self) -> None:
         self._stream: FileIO | None = None
 
-    def take(self, directory: Path) -> None:
-        """Claim the folder, which is made where it is missing, until ``release``; nothing where it is claimed already.
+    def take(self, directory: Path) -> bool:
+        """Claim the folder, which is made where it is missing, until ``release``; False where it is claimed already.
 
         Raises OSError where it cannot be used; BlockingIOError, with who it is, where another program has claimed it.
         """
-        if self._stream is None:
-            self._stream = _locked(directory)
+        if self._stream is not None:
+            return False
+        self._stream = _locked(directory)
+        return True
 
     def release(self) -> None:
         """Claim nothing any more."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 from pathlib import Path
 
-BAD = ".bad"
+BAD, PART = ".bad", ".part"
 
 
 def write(final: Path, body: bytes | memoryview) -> None:
@@ -17,7 +17,7 @@ def write(final: Path, body: bytes | memoryview) -> None:
 
     Raises OSError (disk full, say); the file before is untouched then, and nothing is left beside it.
     """
-    part = final.with_suffix(".part")
+    part = final.with_suffix(PART)
     try:
         with part.open("wb") as stream:
             stream.write(body)

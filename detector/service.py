@@ -28,7 +28,7 @@ from detector.settings import AUTOMATIC, Settings
 from detector.sink import Context, Sink
 from detector.sinks.metrics import MetricsSink, as_json
 from detector.source import Source
-from detector.store import Store
+from detector.store import Store, sweep
 from detector.telemetry import Telemetry
 from detector.threads import one_thread
 
@@ -71,7 +71,8 @@ def build_store(settings: Settings, environment: Mapping[str, str], claim: Claim
     if directory is None:
         return None
     try:
-        claim.take(directory)
+        if claim.take(directory):
+            sweep(directory)
         return Store(directory, settings.state.generations)
     except OSError as error:
         if settings.state.directory != AUTOMATIC:

@@ -33,6 +33,7 @@ FORMAT_VERSION = 1
 _HEADER = "header.json"
 _LONGEST_NAME = 120
 _BAD_KEPT = 3
+_PARTS = f"*-{'[0-9a-f]' * 12}.{'[0-9]' * 15}{durable.PART}"  # what a save is called before it is whole
 # What numpy, zipfile and the restoring code raise on bytes that are not what was written.
 _DAMAGE = (
     ValueError,
@@ -143,6 +144,12 @@ class Store:
 
     def _files(self, host: Host) -> list[Path]:
         return _newest_first(self._directory.glob(f"{_stem(host)}.*.npz"))
+
+
+def sweep(directory: Path) -> None:
+    """Remove what programs left that were ended while they saved; nobody may be saving there. Raises OSError."""
+    for part in directory.glob(_PARTS):
+        part.unlink(missing_ok=True)
 
 
 def restored(directory: Path, restore: Callable[[Header, Arrays], T]) -> list[T]:

@@ -14,6 +14,8 @@ import pytest
 
 from detector.claim import FILE, Claim
 from detector.service import StartError, build_source, build_store
+from detector.source import Host
+from detector.store import Store
 from detector.watch import config_hash, judge_for
 from tests.detector.conftest import fill_up
 from tests.detector.shell.stepped import SteppedClock, settings
@@ -143,6 +145,20 @@ def test_folder_belongs_to_one_detector_until_it_ends(
     first.release()
     assert build_store(named, {}, second) is not None
     assert (tmp_path / "hostpulse" / FILE).exists()
+
+
+def test_what_ended_programs_left_half_saved_is_removed_at_the_start_alone(tmp_path: Path, claim: Claim) -> None:
+    named = settings(state={"directory": str(tmp_path)})
+    Store(tmp_path, 3).save(Host("a:1", "hostpulse"), "c", {}, {}, 1000.0, 1000.0)
+    (whole,) = tmp_path.glob("*.npz")
+    half, foreign = whole.with_suffix(".part"), tmp_path / "of somebody else.part"
+    half.touch()
+    foreign.touch()
+    assert build_store(named, {}, claim) is not None
+    assert (half.exists(), whole.exists(), foreign.exists()) == (False, True, True)
+    half.touch()  # a save is under way when the settings are read again
+    assert build_store(named, {}, claim) is not None
+    assert half.exists()
 
 
 def test_folder_belongs_to_one_detector_though_there_is_no_room_to_say_whose(tiny: Path, claim: Claim) -> None:
