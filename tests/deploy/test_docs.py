@@ -11,6 +11,7 @@ import pytest
 
 from deploy.detector_page import detector_page
 from deploy.reference_page import reference_page
+from deploy.run_local import _parse
 from detector.calibration import ENOUGH_EXCESSES
 from detector.detectors.registry import registered
 from detector.judge import MAXIMA_PERIOD_S
@@ -85,6 +86,11 @@ def test_flags_of_single_commands_are_in_the_table() -> None:
     ):
         assert [f"| `{command}`", f"`{flag}`"] in rows
     assert ["| `completion`", "`{bash,zsh,fish}`"] in rows
+
+
+def test_readme_says_where_make_run_keeps_what_report_reads() -> None:
+    told = re.findall(r"hostpulse-detector report --state\.directory=([^\s`]+)", (ROOT / "README.md").read_text())
+    assert [ROOT / folder for folder in told] == [_parse([]).folder / "state"]
 
 
 def test_page_says_when_a_bound_is_calibrated() -> None:
