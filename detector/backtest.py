@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from catalog.duration import parse_duration
@@ -15,7 +16,7 @@ from detector import schedule
 from detector.incidents.ask import EARLIEST_S, LATEST_S, AskError, asked_instance, date_s
 from detector.recording import open_recordings
 from detector.replay import Findings, Past, ReplayError, judge_of_past, judge_past, past_of
-from detector.scores import ScoreFile, score_file
+from detector.scores import ScoreFile, kind_of
 from detector.settings import Settings
 from detector.sink import Judged
 from detector.source import Source
@@ -95,6 +96,11 @@ def backtest(
         of no kind that there is.
         SourceError, RecordingError: it cannot be read.
     """
+    kinds = [kind_of(path) for path in out]
+    coming = iter(pasts)
+    first = next(coming, None)  # before a file is opened: what cannot be read must not cost the scores that are in it
+    if first is None:
+        raise ReplayError("nobody was there at that time")
     files: list[ScoreFile] = []
 
     def tell(judged: Judged) -> None:
@@ -103,12 +109,12 @@ def backtest(
                 file.add(judged)
 
     with ExitStack() as stack:
-        for path in out:
-            files.append(score_file(path))
+        for kind, path in zip(kinds, out, strict=True):
+            files.append(kind(path))
             stack.callback(files[-1].close)
         reasons = []
         count = 0
-        for past in pasts:
+        for past in chain([first], coming):
             name = past.host.instance
             try:
                 yield judge_past(past, settings, partial(progress, name), stretch.from_s, tell)
@@ -118,7 +124,7 @@ def backtest(
                     raise
                 reasons.append(str(error))
         if not count:
-            raise ReplayError("\n".join(reasons) or "nobody was there at that time")
+            raise ReplayError("\n".join(reasons))
 
 
 def recorded(path: Path, stretch: Stretch) -> Iterator[Past]:

@@ -180,11 +180,11 @@ def _row(judged: Judged) -> Mapping[str, Any]:
     }
 
 
-def score_file(path: Path) -> ScoreFile:
-    """A file of the kind that its name says. Raises AskError where it says none, ScoreError where it cannot be had."""
+def kind_of(path: Path) -> type[ScoreFile]:
+    """The kind of file that a name says. Raises AskError where it says none."""
     kinds: list[type[ScoreFile]] = [OpenMetrics, Csv, Parquet]
     for kind in kinds:
         if path.suffix in kind.suffixes:
-            return kind(path)
+            return kind
     allowed = ", ".join(suffix for kind in kinds for suffix in kind.suffixes)
     raise AskError(f"--out: {path}: its name must end in one of {allowed}")

@@ -26,8 +26,9 @@ from detector.backtest import Stretch, backtest, parse_time, recorded, stored
 from detector.clock import SystemClock
 from detector.incidents.ask import AskError
 from detector.instances import host_name
-from detector.replay import ReplayError
-from detector.scores import ScoreError, score_file
+from detector.recording import RecordingError
+from detector.replay import Past, ReplayError
+from detector.scores import ScoreError, kind_of
 from detector.service import build_source
 from detector.settings import TABLE, Settings
 from detector.source import SourceError
@@ -226,18 +227,18 @@ def test_findings_go_into_a_pipe_and_the_bar_onto_the_terminal(dump: Path) -> No
 def test_full_disk_is_named_with_the_file(suffix: str, tmp_path: Path) -> None:
     out = tmp_path / f"scores{suffix}"
     out.symlink_to("/dev/full")
-    file = score_file(out)
+    file = kind_of(out)(out)
     file.add(judged())
     with pytest.raises(ScoreError, match=rf"^--out: {out}: cannot be written: No space left on device$"):
         file.close()
 
 
 @pytest.mark.parametrize("suffix", [".om", ".csv", ".parquet"])
-def test_file_that_cannot_be_written_is_told_before_anything_is_judged(suffix: str, tmp_path: Path) -> None:
-    out = tmp_path / "nowhere" / f"scores{suffix}"
+def test_file_that_cannot_be_written_is_told_before_anything_is_judged(suffix: str, dump: Path, tmp_path: Path) -> None:
+    outs = [tmp_path / "good.csv", tmp_path / "nowhere" / f"scores{suffix}"]
     stretch = Stretch(FROM_S, END_S)
     with pytest.raises(ScoreError, match="No such file or directory"):
-        list(backtest(iter(()), settings(), stretch, [tmp_path / "good.csv", out], lambda name, done: False))
+        list(backtest(recorded(dump, stretch), settings(), stretch, outs, lambda name, done: False))
     assert (tmp_path / "good.csv").exists()
 
 
@@ -251,4 +252,18 @@ def test_time_may_be_written_in_several_ways() -> None:
 
 def test_file_of_scores_is_told_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(AskError, match=r"--out: .*scores\.txt: its name must end in one of"):
-        score_file(tmp_path / "scores.txt")
+        kind_of(tmp_path / "scores.txt")
+
+
+def test_scores_of_before_are_kept_where_nothing_can_be_judged_at_all(tmp_path: Path) -> None:
+    out, stretch = tmp_path / "scores.csv", Stretch(1.0, 2.0)
+    out.write_text("of before")
+    cases: list[tuple[Iterator[Past], list[Path], type[Exception]]] = [
+        (recorded(tmp_path / "nowhere", stretch), [out], RecordingError),
+        (iter(()), [out], ReplayError),
+        (iter(()), [out, tmp_path / "scores.txt"], AskError),
+    ]
+    for pasts, outs, wrong in cases:
+        with pytest.raises(wrong):
+            list(backtest(pasts, settings(), stretch, outs, lambda name, done: False))
+    assert out.read_text() == "of before"
