@@ -135,7 +135,12 @@ class Loop:
         for host, watch in list(self._watches.items()):
             # A new object, as the old one may be in the hands of a reading thread.
             self._watches[host] = Watch(
-                host, watch.state, watch.judge, next_number=watch.next_number, told_s=watch.told_s
+                host,
+                watch.state,
+                watch.judge,
+                next_number=watch.next_number,
+                told_s=watch.told_s,
+                in_history=watch.in_history,
             )
         self._absent.clear()
         self._asking, self._asked_s = None, -math.inf

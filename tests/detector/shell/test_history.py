@@ -17,7 +17,7 @@ from detector.service import build_source
 from detector.settings import TABLE, Settings
 from detector.telemetry import Telemetry
 from detector.trainer import Judging
-from tests.detector.shell.stepped import HOST, SCORING, START_S, Bench, Notebook, counting_fit, scoring_step
+from tests.detector.shell.stepped import HOST, SCORING, START_S, Bench, MadeSource, Notebook, counting_fit, scoring_step
 from tests.detector.synthetic import START_S as SYNTHETIC_S
 from tests.detector.synthetic import synthetic_frame
 from tests.dumps import as_openmetrics, make_blocks
@@ -64,6 +64,18 @@ def test_outage_after_a_history_is_skipped_as_ever() -> None:
     made.source.down = ""
     made.go(20.0)
     assert made.sample("hostpulse_detector_windows_skipped_total") > 700
+
+
+def test_settings_that_are_taken_over_meanwhile_cost_nothing_of_the_history() -> None:
+    made = bench()
+    made.go(0.01)
+    assert 0 < len(made.notebook.judged) < 1000
+    began_s, made.source = made.source.began_s, MadeSource(made.clock, HOST)
+    made.source.began_s = began_s
+    made.loop.reconfigure(made.settings, made.source, None)
+    ends_s = caught_up(made)
+    assert ends_s == [-3600.0 + number for number in range(len(ends_s))]
+    assert made.sample("hostpulse_detector_windows_skipped_total") == 0
 
 
 def test_host_with_a_saved_model_has_no_need_of_history(tmp_path: Path) -> None:
