@@ -41,7 +41,9 @@ def _split_target(target: str) -> tuple[str, str, str]:
     """
     match = _TARGET.fullmatch(target)
     if match is None:
-        raise ValueError(f"{target!r} must be a URL such as http://127.0.0.1:17720, INSTANCE=URL or INSTANCE@GROUP=URL")
+        raise ValueError(
+            "must be a URL such as http://127.0.0.1:17720, INSTANCE=URL or INSTANCE@GROUP=URL, without blanks"
+        )
     url = check_url(match["url"])
     return match["instance"] or urlsplit(url).netloc.rpartition("@")[2], url, match["peer"] or ""
 

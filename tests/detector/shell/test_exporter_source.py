@@ -245,6 +245,7 @@ def test_nobody_listening_is_an_error_in_plain_words(exporter: ScriptedExporter)
         (["http://a:1", "http://a:1/"], "a:1 stands twice"),
         (["a:1"], "must be a URL"),
         (["http://a:1/?x=1"], "must be a URL"),
+        (["http://me:s3 cret@a:1"], "Value error, must be a URL .*, without blanks"),
     ],
 )
 def test_bad_target_is_refused(targets: list[str], said: str) -> None:
