@@ -150,8 +150,9 @@ def _free(wanted: Mapping[str, str]) -> list[str]:
             family = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0][0]
             with socket.create_server((host.strip("[]"), port), family=family) as server:
                 free.append(f"{host}:{server.getsockname()[1]}")
-        except OSError as error:
-            reason = (error.strerror or str(error)).partition(" (while ")[0]  # create_server adds the address again
+        except (OSError, UnicodeError) as error:  # the second for what is no name of a host
+            told = getattr(error, "strerror", None) or str(error)
+            reason = told.partition(" (while ")[0]  # create_server adds the address again
             taken.append(f"{address} ({reason})")
             others.append(f"{variable}={host}:{port + 10 if port else 0}")
     if taken:

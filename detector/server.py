@@ -6,13 +6,13 @@ It has a thread of its own, so that a slow client cannot delay a verdict.
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from typing import Any
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream, StreamClosedError
 
+from detector.listening import listen
 from detector.pages import HEADER_BYTES, Pages, site
 
 _IDLE_S = 30.0
@@ -70,7 +70,7 @@ class WebServer:
     """
 
     def __init__(self, address: str, max_connections: int) -> None:
-        self._socket = _listen(address)
+        self._socket = listen(address)
         bound = self._socket.getsockname()
         self.url = f"http://{f'[{bound[0]}]' if ':' in bound[0] else bound[0]}:{bound[1]}"
         self._max_connections = max_connections
@@ -108,18 +108,3 @@ class WebServer:
         await self._stopping.wait()
         server.stop()
         await asyncio.wait_for(server.close_all_connections(), _STOP_S / 2)
-
-
-def _listen(address: str) -> socket.socket:
-    """A listening socket on HOST:PORT; without a host on all interfaces, IPv4 and IPv6 where there is both."""
-    host, _, port = address.rpartition(":")
-    if not host:
-        both = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if both else socket.AF_INET
-        listening = socket.create_server(("", int(port)), family=family, dualstack_ipv6=both)
-    else:
-        plain = host.strip("[]")
-        family = socket.AddressFamily(socket.getaddrinfo(plain, int(port), type=socket.SOCK_STREAM)[0][0])
-        listening = socket.create_server((plain, int(port)), family=family)
-    listening.setblocking(False)
-    return listening

@@ -131,8 +131,8 @@ class Service:
         try:
             self.server = WebServer(settings.web.listen_address, settings.web.max_connections)
         except OSError as error:
-            reason = (error.strerror or str(error)).partition(" (while ")[0]  # create_server adds the address again
-            raise StartError(f"web.listen_address: cannot listen on {settings.web.listen_address}: {reason}") from None
+            address = settings.web.listen_address
+            raise StartError(f"web.listen_address: cannot listen on {address}: {error.strerror}") from None
         source = build_source(settings, clock)
         self._sinks = self._build_sinks(source)
         self._maintenance = Register(self._directory)

@@ -25,7 +25,12 @@ _DEFAULT_SOURCE = "exporter"
 
 def _check_address(value: str) -> str:
     host, colon, port = value.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535 or (":" in host and not host.startswith("[")):
+    if (
+        not colon
+        or not (port.isascii() and port.isdigit())
+        or int(port) > 65535
+        or (":" in host and not host.startswith("["))
+    ):
         raise ValueError("must be HOST:PORT such as 127.0.0.1:17721, or :17721 for all interfaces")
     return value
 
@@ -127,7 +132,7 @@ class Episode(Section):
 
 
 class State(Section):
-    """Where models survive a restart."""
+    """Where models survive a restart. At a start those are removed that are a quarter older than the newest."""
 
     directory: str = Field(
         default=AUTOMATIC,

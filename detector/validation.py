@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from detector.detectors.registry import registered
 from detector.discovery import Described, describe
 from detector.fetch import without_password
 from detector.frame import Frame
+from detector.listening import listen
 from detector.pipeline import features_at
 from detector.readable import duration
 from detector.service import build_source, state_directory
@@ -195,15 +195,12 @@ def _state(settings: Settings, environment: Mapping[str, str]) -> Iterator[str]:
 
 def _web(settings: Settings) -> Iterator[str]:
     """Whether the pages can be served; a detector that runs already may hold the port."""
-    host, _, port = settings.web.listen_address.rpartition(":")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((host.strip("[]"), int(port)))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                yield f"web.listen_address: {settings.web.listen_address} cannot be used: {error.strerror or error}"
+    address = settings.web.listen_address
+    try:
+        listen(address).close()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            yield f"web.listen_address: {address} cannot be used: {error.strerror}"
 
 
 def _notes(report: Report, settings: Settings) -> Iterator[str]:

@@ -38,8 +38,9 @@ def serve(settings: Settings) -> int:
     host, port = settings.listen
     try:
         sockets = bind_sockets(port, host)
-    except OSError as error:
-        _LOG.error("cannot listen on %s, given by --web.listen-address: %s", _url(host, port), error.strerror or error)
+    except (OSError, UnicodeError) as error:  # the second for what is no name of a host
+        reason = getattr(error, "strerror", None) or error
+        _LOG.error("cannot listen on %s, given by --web.listen-address: %s", _url(host, port), reason)
         return 1
     return asyncio.run(_run(engine, settings, sockets))
 

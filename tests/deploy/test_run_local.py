@@ -152,3 +152,10 @@ def test_address_that_is_none_is_told_with_its_variable(tmp_path: Path, address:
     with _running(tmp_path, f"--exporter-address={address}") as run:
         assert run.process.wait(LIMIT_S) == 1
     assert f"EXPORTER_ADDRESS={address} is no HOST:PORT" in run.said.read_text()
+
+
+def test_name_that_no_host_can_have_is_told_with_its_variable(tmp_path: Path) -> None:
+    with _running(tmp_path, "--exporter-address=a..b:0") as run:
+        assert run.process.wait(LIMIT_S) == 1
+    assert "cannot listen on a..b:0 (" in run.said.read_text()
+    assert "make run EXPORTER_ADDRESS=" in run.said.read_text()

@@ -165,6 +165,13 @@ def test_taken_port_is_said_plainly() -> None:
     assert "Traceback" not in run.stderr
 
 
+def test_name_that_no_host_can_have_is_said_plainly() -> None:
+    run = _run("--web.listen-address=a..b:0")
+    assert run.returncode == 1
+    assert "cannot listen on http://a..b:0, given by --web.listen-address: " in run.stderr
+    assert "Traceback" not in run.stderr
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [

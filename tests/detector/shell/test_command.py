@@ -135,6 +135,12 @@ def test_taken_port_ends_with_one_and_a_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_name_that_no_host_can_have_ends_with_one_and_a_line(tmp_path: Path) -> None:
+    done = run("run", "--web.listen-address=a..b:0", f"--state.directory={tmp_path}")
+    assert done.returncode == 1
+    assert done.stderr.endswith("web.listen_address: cannot listen on a..b:0: 'a..b' is no name of a host\n")
+
+
 def test_folder_that_cannot_be_used_ends_with_one_and_a_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run("run", "--web.listen-address=127.0.0.1:0", f"--state.directory={tmp_path / 'file'}")

@@ -94,6 +94,7 @@ def test_defaults_are_those_that_the_documents_promise() -> None:
             "there are settings of exporter and prometheus: say which one in kind",
         ),
         ("web: {listen_address: localhost}", ":1: web.listen_address: must be HOST:PORT"),
+        ("web: {listen_address: 'localhost:²'}", ":1: web.listen_address: must be HOST:PORT"),
         ("view: always", ":1: view: Input should be 'auto', 'live', 'plain' or 'off'"),
         ("window: {duration: !foo 3s}", ":1: window.duration: a value without a tag belongs here, not one with !foo"),
         ("window: {duration: 1:30}", ":1: window.duration: must be a duration such as 500ms"),

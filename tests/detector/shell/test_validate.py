@@ -151,7 +151,8 @@ def test_budget_that_cannot_be_reached_at_the_interval_of_the_samples_is_noted(t
         ("source__prometheus__job", "nope", "source.prometheus.job: there are no hosts in nope; they are in node"),
         ("state__directory", "{file}/models", "state.directory: {file}/models cannot be used"),
         ("state__directory", f"/tmp/{'x' * 256}", "state.directory: /tmp/xxx"),
-        ("web__listen_address", "192.0.2.1:17721", "web.listen_address: 192.0.2.1:17721 cannot be used"),
+        ("web__listen_address", "192.0.2.1:17721", "web.listen_address: 192.0.2.1:17721 cannot be used: Cannot assign"),
+        ("web__listen_address", "a..b:17721", "web.listen_address: a..b:17721 cannot be used: 'a..b' is no name of a"),
     ],
 )
 def test_wrong_setting_is_named(store: Server, tmp_path: Path, flag: str, value: str, said: str) -> None:
