@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from concurrent.futures import Future
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 from catalog import outputs
@@ -35,6 +36,8 @@ class IncidentSink(Sink):
         self._earlier: dict[Host, tuple[str, Incident | None]] = {}
         self._thread = Background("incidents", 1)
         self._waiting: dict[str, tuple[Incident | None, Future[None]]] = {}
+        self._newest: dict[str, Incident] = {}
+        self._handing_over = Lock()
         self._ends: dict[str, Incident] = {}
         self._again_s = -math.inf
         self._trouble = ""
@@ -76,7 +79,11 @@ class IncidentSink(Sink):
         if waiting >= _MOST_WAITING and incident.id not in self._waiting:
             self._missed(incident)  # the disk does not follow
             return
-        self._waiting[incident.id] = incident, self._thread.submit(self._put, incident)
+        with self._handing_over:
+            queued = incident.id in self._newest
+            self._newest[incident.id] = incident  # in place of an older state that nobody has begun to write
+        writing = self._waiting[incident.id][1] if queued else self._thread.submit(self._put_newest, incident.id)
+        self._waiting[incident.id] = incident, writing
 
     def _missed(self, incident: Incident | None) -> None:
         """Keep what could not be written where it is the last of an incident; of others the next state is a chance."""
@@ -90,8 +97,10 @@ class IncidentSink(Sink):
             for incident in list(self._ends.values()):
                 self._write(incident)
 
-    def _put(self, incident: Incident) -> None:
-        """Write an incident, together with what an earlier run knew of it."""
+    def _put_newest(self, incident_id: str) -> None:
+        """Write the newest state of an incident, together with what an earlier run knew of it."""
+        with self._handing_over:
+            incident = self._newest.pop(incident_id)
         host = Host(incident.instance, incident.job)
         if self._earlier.get(host, ("",))[0] != incident.id:
             self._earlier[host] = incident.id, self._store.get(incident.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import threading
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -138,6 +139,33 @@ class Full(IncidentStore):
 def written(sink: IncidentSink) -> None:
     """Wait until all is written that was handed over, or could not be."""
     sink._thread.submit(lambda: None).result(60)
+
+
+class Slow(IncidentStore):
+    """One whose disk hangs until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go, self.begun, self.puts = threading.Event(), threading.Event(), 0
+
+    def put(self, incident: Incident, now_s: float = math.inf) -> None:
+        self.begun.set()
+        assert self.let_go.wait(60)
+        self.puts += 1
+        super().put(incident, now_s)
+
+
+def test_of_an_incident_that_waits_to_be_written_only_its_newest_state_is_kept() -> None:
+    store = Slow()
+    sink = IncidentSink(Context(SystemClock(), Telemetry(), {}, store))
+    states = [made(0, HOST).model_copy(update={"peak": float(number)}) for number in range(50)]
+    sink._write(states[0])
+    assert store.begun.wait(60)
+    for state in states[1:]:
+        sink._write(state)
+    store.let_go.set()
+    sink.close()
+    assert (store.puts, kept(store)) == (2, states[-1])
 
 
 def test_end_that_could_not_be_written_is_written_once_there_is_room(verdicts: tuple[Verdict, ...]) -> None:
