@@ -25,12 +25,8 @@ _DEFAULT_SOURCE = "exporter"
 
 def _check_address(value: str) -> str:
     host, colon, port = value.rpartition(":")
-    if (
-        not colon
-        or not (port.isascii() and port.isdigit())
-        or int(port) > 65535
-        or (":" in host and not host.startswith("["))
-    ):
+    is_port = port.isascii() and port.isdigit() and int(port) < 65536
+    if not colon or not is_port or (":" in host and not host.startswith("[")):
         raise ValueError("must be HOST:PORT such as 127.0.0.1:17721, or :17721 for all interfaces")
     return value
 

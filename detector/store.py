@@ -33,6 +33,7 @@ FORMAT_VERSION = 1
 _HEADER = "header.json"
 _LONGEST_NAME = 120
 _BAD_KEPT = 3
+_LONGEST_KEPT_S = 90 * 86400.0
 _PARTS = f"*-{'[0-9a-f]' * 12}.{'[0-9]' * 15}{durable.PART}"  # what a save is called before it is whole
 # What numpy, zipfile and the restoring code raise on bytes that are not what was written.
 _DAMAGE = (
@@ -147,9 +148,17 @@ class Store:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what programs left that were ended while they saved; nobody may be saving there. Raises OSError."""
+    """Remove what programs left that were ended while they saved, and models a quarter older than the newest.
+
+    Those are of hosts that left; clocks may jump, so that none is asked. Nobody may be saving there. Raises OSError.
+    """
     for part in directory.glob(_PARTS):
         part.unlink(missing_ok=True)
+    saved_s = {file: file.stat().st_mtime for file in directory.glob("*.npz")}
+    newest_s = max(saved_s.values(), default=0.0)
+    for file, file_s in saved_s.items():
+        if file_s < newest_s - _LONGEST_KEPT_S:
+            file.unlink()
 
 
 def restored(directory: Path, restore: Callable[[Header, Arrays], T]) -> list[T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import socket
+import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from detector.claim import FILE, Claim
 from detector.service import StartError, build_source, build_store
 from detector.source import Host
-from detector.store import Store
+from detector.store import Store, sweep
 from detector.watch import config_hash, judge_for
 from tests.detector.conftest import fill_up
 from tests.detector.shell.stepped import SteppedClock, settings
@@ -159,6 +160,18 @@ def test_what_ended_programs_left_half_saved_is_removed_at_the_start_alone(tmp_p
     half.touch()  # a save is under way when the settings are read again
     assert build_store(named, {}, claim) is not None
     assert half.exists()
+
+
+def test_models_of_hosts_that_left_a_quarter_ago_are_removed_at_the_start(tmp_path: Path) -> None:
+    store = Store(tmp_path, 3)
+    for number, age_days in enumerate((400, 311, 309)):  # nothing was saved for most of a year: that costs no model
+        store.save(Host(f"{number}:1", "hostpulse"), "c", {}, {}, 1000.0, 1000.0)
+        saved_s = time.time() - age_days * 86400
+        os.utime(next(tmp_path.glob(f"{number}*.npz")), (saved_s, saved_s))
+    sweep(tmp_path)
+    assert sorted(file.name[0] for file in tmp_path.glob("*.npz")) == ["1", "2"]
+    sweep(tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) == 2
 
 
 def test_folder_belongs_to_one_detector_though_there_is_no_room_to_say_whose(tiny: Path, claim: Claim) -> None:
