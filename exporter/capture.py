@@ -121,6 +121,7 @@ class _Unpacked:
         self.uses: dict[str, FilesystemUse] = {}
         self._directory = directory
         self._file: Path | None = None
+        self._links: set[Path] = set()
         self._kinds: Mapping[str, Callable[[str], None]] = {
             "page_bytes": self._set_page_bytes,
             "statvfs": self._add_use,
@@ -148,7 +149,11 @@ class _Unpacked:
         path = os.fsdecode(_unescaped(name))
         if not path.startswith("/") or ".." in path.split("/"):
             raise ValueError(f"{path!r} is not a path from the root")
-        return self._directory / path.removeprefix("/")
+        place = self._directory / path.lstrip("/")  # what begins with a slash would replace the directory
+        # A link made behind another one would start from elsewhere than its name says, and could lead out.
+        if not self._links.isdisjoint(place.parents):
+            raise ValueError(f"{path!r} lies behind a link")
+        return place
 
     def _set_page_bytes(self, rest: str) -> None:
         self.page_bytes = int(rest)
@@ -166,6 +171,7 @@ class _Unpacked:
             raise ValueError("leads nowhere")
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(os.path.relpath(end, link.parent))
+        self._links.add(link)
 
     def _begin_file(self, rest: str) -> None:
         self._file = self._place(rest)

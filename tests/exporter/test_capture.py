@@ -187,6 +187,23 @@ def test_line_that_is_wrong_is_named(line: str, complaint: str, tmp_path: Path) 
     assert list(tmp_path.rglob("*")) == [], "nothing was written"
 
 
+@pytest.mark.parametrize("line", ["link /a/b/c/out -> /etc", "file /a/b/c/file", "directory /a/b/c/folder"])
+def test_nothing_is_unpacked_behind_a_link_as_it_could_lead_out(line: str, tmp_path: Path) -> None:
+    unpacked = tmp_path / "host"
+    unpacked.mkdir()
+    with pytest.raises(ValueError, match="line 4 .* lies behind a link"):
+        replay(f"{HEADING}directory /x\nlink /a/b/c -> /x\n{line}\n", unpacked)
+    assert list((unpacked / "x").iterdir()) == []
+    assert list(tmp_path.iterdir()) == [unpacked]
+
+
+def test_two_slashes_lead_to_no_other_root(tmp_path: Path) -> None:
+    outside, unpacked = tmp_path / "outside", tmp_path / "host"
+    replay(f"{HEADING}file /{outside}\n", unpacked)
+    assert not outside.exists()
+    assert (unpacked / str(outside).removeprefix("/")).exists()
+
+
 def test_file_that_stands_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="line 3"):
         replay(f"{HEADING}file /a\nfile /a\n", tmp_path)
