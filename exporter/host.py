@@ -21,8 +21,9 @@ _WHY = {
     errno.EPERM: "not permitted; the kernel, a container profile or a missing capability (CAP_SYS_ADMIN) forbids it",
     errno.EMFILE: "too many open files; raise the limit (ulimit -n, LimitNOFILE=)",
 }
-# A seq_file returns less than asked when its next record does not fit its buffer (at least one page). Such a read is
-# longer than half the buffer, so a shorter one has reached the end of the file and needs no second call to know it.
+# A seq_file returns less than asked when its next record does not fit its buffer (at least one page). While no record
+# is longer than half of that such a read is longer, so that a shorter one has reached the end of the file and needs no
+# second call to know it. Records of a list of mounts have any length: those of NFS, of layers, take more than a page.
 _SURELY_WHOLE_BYTES = 2048
 _LARGEST_BYTES = 64 << 20
 _DIGITS = re.compile(r"(\d+)")
@@ -52,13 +53,13 @@ class FilesystemUse:
 
 
 class HeldFile:
-    """A file held open and read again and again."""
+    """A file held open and read again and again; ``to_end`` where a record may be longer than half a page."""
 
-    __slots__ = ("_descriptor", "_ending", "_location", "_size_bytes", "path")
+    __slots__ = ("_descriptor", "_ending", "_location", "_size_bytes", "_to_end", "path")
 
-    def __init__(self, path: str, location: str) -> None:
+    def __init__(self, path: str, location: str, *, to_end: bool = False) -> None:
         self.path = path
-        self._location = location
+        self._location, self._to_end = location, to_end
         self._size_bytes = 2 * _SURELY_WHOLE_BYTES
         self._descriptor = -1
         self._ending = b""
@@ -82,7 +83,7 @@ class HeldFile:
             data = os.pread(self._descriptor, self._size_bytes, 0)
         except OSError as error:
             data = self._read_again(error)
-        if len(data) >= _SURELY_WHOLE_BYTES:
+        if self._to_end or len(data) >= _SURELY_WHOLE_BYTES:
             data = self._rest(data)
         if data[-1:] != self._ending and data:
             self._end_with(data[-1:])
@@ -192,25 +193,25 @@ class Host:
                 return mount, root
         return "", self._rootfs
 
-    def hold(self, path: str) -> HeldFile:
+    def hold(self, path: str, *, to_end: bool = False) -> HeldFile:
         """A file opened for repeated reading; OSError names the path and what is missing."""
-        return HeldFile(path, self.locate(path))
+        return HeldFile(path, self.locate(path), to_end=to_end)
 
-    def hold_first(self, *paths: str) -> HeldFile:
-        """The first of these files that is there and that we may read; OSError of the last one where none is."""
+    def hold_mounts(self, *paths: str) -> HeldFile:
+        """The first of these lists that is there and that we may read; OSError of the last one where none is."""
         *others, last = paths
         for path in others:
             try:
-                file = self.hold(path)
+                file = self.hold(path, to_end=True)
                 file.read()
             except (Vanished, PermissionError):
                 continue
             return file
-        return self.hold(last)
+        return self.hold(last, to_end=True)
 
     def read(self, path: str) -> bytes:
         """The contents of a file, once; errors as of ``HeldFile``."""
-        file = self.hold(path)
+        file = self.hold(path, to_end=True)
         try:
             return file.read()
         finally:

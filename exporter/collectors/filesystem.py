@@ -107,7 +107,7 @@ class FilesystemCollector(Collector):
         self._patience = Patience[FilesystemUse | OSError](_PATIENCE_S)
         self._families = tuple(filter(context.wants, self.families))
         with or_unavailable():
-            self._file = self._host.hold_first(*self.sources)
+            self._file = self._host.hold_mounts(*self.sources)
         self._listed: bytes | None = None
         self._mounts: list[Mount] = []
         self.series = ()

@@ -87,7 +87,7 @@ class NfsCollector(PartedCollector):
         self.series = ()
         self._layout: list[Cell] = []
         with or_unavailable():
-            self._file = context.host.hold_first(*self.sources)
+            self._file = context.host.hold_mounts(*self.sources)
             self.parse(self._file.read())
 
     def take(self) -> bytes:

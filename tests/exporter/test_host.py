@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from pathlib import Path
 
@@ -35,6 +36,20 @@ def test_kernel_files_longer_than_one_read_are_whole() -> None:
     file.close()
     assert len(words) % 2 == 0, "a file cut between two reads has a key without a value"
     assert all(word.isdigit() for word in words[1::2])
+
+
+def test_record_longer_than_half_a_page_does_not_end_a_list_of_mounts(tmp_path: Path) -> None:
+    folder = tmp_path
+    while len(str(folder)) < 3800:
+        folder /= "x" * 100
+        folder.mkdir()
+    with (folder / "mapped").open("w+b") as file:
+        file.truncate(1 << 30)  # finds no gap between other mappings, and comes before them, after a few short records
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
+            once, held = Host().read("/proc/self/maps"), Host().hold_mounts("/proc/self/maps")
+            assert b"x/mapped" in once
+            assert b"x/mapped" in held.read()
+    held.close()
 
 
 def test_file_that_is_not_there_vanished_with_its_path_as_on_the_host(tmp_path: Path) -> None:
