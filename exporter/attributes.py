@@ -62,7 +62,7 @@ class AttributeCollector(Collector):
         if self._look() != self._watched:
             self._scan()
         try:
-            return self._read()
+            return self._read(looks_again=True)
         except Vanished:
             self._scan()
         return self._read()
@@ -95,15 +95,15 @@ class AttributeCollector(Collector):
         if tuple(found) != self.series:
             self.series = tuple(found)
 
-    def _read(self) -> list[float]:
+    def _read(self, *, looks_again: bool = False) -> list[float]:
         values, fault = [], None
         for file, factor, convert in self._files:
             try:
                 values.append(convert(file.read()) * factor)
-            except Vanished:
-                raise
             except (OSError, ValueError) as error:
-                values.append(math.nan)
+                if looks_again and isinstance(error, Vanished):
+                    raise
+                values.append(math.nan)  # one that opens and is gone is a chip that does not answer
                 fault = error
         if fault is not None and all(map(math.isnan, values)):
             raise fault

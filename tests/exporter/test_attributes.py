@@ -1,0 +1,53 @@
+"""Files of one number each: what one of them cannot tell costs no other."""
+
+from __future__ import annotations
+
+import errno
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from catalog.family import Tier
+from exporter.attributes import Attribute, AttributeCollector
+from exporter.collector import Context
+from exporter.host import Vanished
+from tests.exporter.tiny import family
+from tests.hosts import context, written
+
+FOLDER = "/sys/sensors"
+FAMILY = family("hostpulse_test_sensors", Tier.SLOW)
+
+
+def _number(data: bytes) -> float:
+    if data == b"silent\n":  # as the kernel says of a chip on a bus that does not acknowledge its address
+        raise Vanished(errno.ENXIO, "No such device or address", FOLDER)
+    return float(data)
+
+
+class _Sensors(AttributeCollector):
+    name = "sensors"
+    tier = Tier.SLOW
+    families = (FAMILY,)
+    sources = (f"{FOLDER}/*",)
+    watches = (FOLDER,)
+
+    def attributes(self, context: Context) -> Iterator[Attribute]:
+        for path in context.host.glob(self.sources[0]):
+            yield Attribute(path, FAMILY(path.rpartition("/")[2]), convert=_number)
+
+
+def test_file_that_opens_and_is_gone_when_it_is_read_costs_its_own_value_alone(tmp_path: Path) -> None:
+    host = written(tmp_path, {f"{FOLDER}/a": "1\n", f"{FOLDER}/b": "2\n"})
+    collector = _Sensors(context(host))
+    written(tmp_path, {f"{FOLDER}/b": "silent\n"})
+    first, second = collector.read()
+    assert first == 1.0
+    assert math.isnan(second)
+    written(tmp_path, {f"{FOLDER}/b": "3\n"})
+    assert collector.read() == [1.0, 3.0]
+    written(tmp_path, {f"{FOLDER}/a": "silent\n", f"{FOLDER}/b": "silent\n"})
+    with pytest.raises(Vanished, match="No such device"):
+        collector.read()
+    collector.close()
