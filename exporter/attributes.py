@@ -79,7 +79,7 @@ class AttributeCollector(Collector):
 
     def _scan(self) -> None:
         self.close()
-        self._watched = self._look()
+        self._watched, watched = None, self._look()  # until all is well: what cannot be opened is tried at each read
         found: dict[Series, tuple[HeldFile, float, Callable[[bytes], float]]] = {}
         for attribute in self.attributes(self._context):
             if attribute.series not in found:
@@ -91,7 +91,7 @@ class AttributeCollector(Collector):
                     self._refused = error
                     continue
                 found[attribute.series] = (file, attribute.factor, attribute.convert)
-        self._files = list(found.values())
+        self._files, self._watched = list(found.values()), watched
         if tuple(found) != self.series:
             self.series = tuple(found)
 

@@ -51,3 +51,16 @@ def test_file_that_opens_and_is_gone_when_it_is_read_costs_its_own_value_alone(t
     with pytest.raises(Vanished, match="No such device"):
         collector.read()
     collector.close()
+
+
+def test_file_that_cannot_be_opened_is_named_until_it_can(tmp_path: Path) -> None:
+    host = written(tmp_path, {f"{FOLDER}/a": "1\n"})
+    collector = _Sensors(context(host))
+    loop = tmp_path / f"{FOLDER[1:]}/b"
+    loop.symlink_to(loop)
+    for _ in range(3):
+        with pytest.raises(OSError, match=f"symbolic links: '{FOLDER}/b'"):
+            collector.read()
+    loop.unlink()
+    assert collector.read() == [1.0]
+    collector.close()
