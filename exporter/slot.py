@@ -62,7 +62,7 @@ class Slot:
         self._retry_s, self._fold = retry_s, fold
         self._rebuild_at_s = -inf
         self._cpu_every = _FAST_READS_MEASURED if kind.tier is Tier.FAST else 1
-        self._strikes = self._quick_reads = self._reads_judged = 0
+        self._strikes = self._quick_reads = self._reads_judged = self._reads_weighed = 0
         self._reads_to_return = _QUICK_READS
         self._moved = ""
         reason = "switched off by --collector.disable" if disabled else self._unwanted()
@@ -264,8 +264,12 @@ class Slot:
     def over_budget(self, budget_s: float) -> bool:
         """Whether reads keep taking longer than its share of the budget: strikes for those, undone by quicker ones.
 
-        A thread that loses its CPU now and then while it reads is not at fault, so one long read proves nothing.
+        A thread that loses its CPU now and then while it reads is not at fault, so one long read proves nothing. It is
+        asked more often than some are read: those that are off are tried every half minute.
         """
+        read, self._reads_weighed = self.health.reads > self._reads_weighed, self.health.reads
+        if not read:
+            return False
         if self.health.duration_s > budget_s * self.kind.budget_share:
             self._strikes += 1
         elif self._strikes:
@@ -309,7 +313,9 @@ class Slot:
         self._strikes = self._quick_reads = 0
         self._reads_judged = self.health.reads
         self._moved = why
-        self.health.tier, self.health.reason = tier, self._reason()
+        self.health.tier = tier
+        if self.health.state is State.ON:  # else the reason says why it is not
+            self.health.reason = self._reason()
 
     def _allowed(self, budget_s: float, part: float = 1.0) -> str:
         return f"{part * budget_s * self.kind.budget_share * 1000:g} ms"

@@ -167,18 +167,30 @@ def test_hardware_that_appears_later_is_found() -> None:
     assert slot.health.state is State.ON
 
 
+def _weighed(slot: Slot, duration_s: float) -> bool:
+    """Whether it keeps taking too long, after one more read of such a duration."""
+    slot.health.reads += 1
+    slot.health.duration_s = duration_s
+    return slot.over_budget(0.01)
+
+
 def test_one_long_read_is_forgiven_and_lasting_slowness_is_not() -> None:
     slot = _slot(Script())
     slot.sample(1.0)
-    slot.health.duration_s = 1.0
-    assert not slot.over_budget(0.01)
-    slot.health.duration_s = 0.001
-    assert not any(slot.over_budget(0.01) for _ in range(100))
-    slot.health.duration_s = 1.0
-    assert [slot.over_budget(0.01) for _ in range(5)] == [False] * 4 + [True]
+    assert not _weighed(slot, 1.0)
+    assert not any(slot.over_budget(0.01) for _ in range(100)), "one long read, whoever asks how often"
+    assert not any(_weighed(slot, 0.001) for _ in range(100))
+    assert [_weighed(slot, 1.0) for _ in range(5)] == [False] * 4 + [True]
     slot.demote(Tier.MEDIUM, 0.01)
     assert (slot.tier, slot.health.errors["over_budget"]) == (Tier.MEDIUM, 1)
     assert slot.health.reason == "moved from fast to medium: reads took more than 10 ms"
+
+
+def test_collector_that_is_moved_while_it_is_off_still_says_why_it_is_off() -> None:
+    slot = _slot(Script(build=_raiser(Unavailable("no such hardware"))))
+    assert [_weighed(slot, 1.0) for _ in range(5)] == [False] * 4 + [True]
+    slot.demote(Tier.MEDIUM, 0.01)
+    assert (slot.off, slot.tier, slot.health.reason) == (True, Tier.MEDIUM, "no such hardware")
 
 
 def _read_for(slot: Slot, duration_s: float, most: int) -> int:
