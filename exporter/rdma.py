@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import nan
 from typing import ClassVar
 
 from catalog.family import Family
@@ -11,12 +12,14 @@ from exporter.collector import Context
 
 _DEVICES = "/sys/class/infiniband"
 PORTS = f"{_DEVICES}/*/ports/*"
+_NOT_COUNTED = b"N/A"
 
 
 class RdmaCollector(AttributeCollector):
     """A subclass says which files there are below a port's directory, and what of their text is the number.
 
-    Virtual ports have ``N/A`` for most counters, and each driver has hardware counters of its own.
+    Virtual ports have ``N/A`` for most counters, those made in software for all of them, which is no fault. Each driver
+    has hardware counters of its own.
     """
 
     watches = (_DEVICES,)
@@ -32,5 +35,5 @@ class RdmaCollector(AttributeCollector):
                     yield Attribute(f"{port}/{file}", family(device, number), factor, self.number)
 
     def number(self, data: bytes) -> float:
-        """What a file's text says; ValueError where it is no number."""
-        return float(data)
+        """What a file's text says, NaN for what the port does not count; ValueError for anything else."""
+        return nan if data.startswith(_NOT_COUNTED) else float(data)

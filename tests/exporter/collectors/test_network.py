@@ -174,6 +174,17 @@ def test_rdma_counts_words_as_bytes_and_what_a_port_does_not_count_as_missing(tm
     assert math.isnan(values[f"network_rdma_receive_errors_total{port}"])
 
 
+def test_rdma_port_that_counts_nothing_is_no_fault(tmp_path: Path) -> None:
+    counters = "/sys/class/infiniband/rxe0/ports/1/counters"
+    host = written(tmp_path, {f"{counters}/{name}": "N/A (no PMA)\n" for name in ("port_rcv_data", "link_downed")})
+    for collector in ("rdmaport", "rdmaerrors"):
+        (value,) = reading(collector, host).values()
+        assert math.isnan(value)
+    written(tmp_path, {f"{counters}/port_rcv_data": "not a number\n"})
+    with pytest.raises(ValueError, match="not a number"):
+        reading("rdmaport", host)
+
+
 def test_rdma_errors_are_those_that_the_driver_counts(tmp_path: Path) -> None:
     assert reading("rdmaerrors", hardware(tmp_path)) == {
         'network_rdma_symbol_errors_total{device="mlx5_0",port="1"}': 6,
