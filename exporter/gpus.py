@@ -6,6 +6,7 @@ https://docs.nvidia.com/deploy/nvml-api/group__nvmlFieldValueQueries.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from math import isfinite, nan
 from typing import Any, ClassVar, NamedTuple
@@ -232,11 +233,10 @@ class GpuCollector(NvmlCollector):
         super().__init__(context)
         self._gpus: dict[str, _Gpu] = {}
         self._generation = -1
-        try:
+        with ExitStack() as otherwise:
+            otherwise.callback(self.close)
             self._generation, self._gpus = SESSION.patiently(self.name, self._scanned)
-        except OSError:
-            self.close()
-            raise
+            otherwise.pop_all()
         self._lay_out()
 
     def asks(self, nvml: Any) -> Iterable[Ask]:

@@ -17,9 +17,14 @@ def test_answers_and_errors_are_handed_on() -> None:
     def fail() -> int:
         raise FileNotFoundError("gone")
 
+    def err() -> int:
+        raise ValueError("neither an answer nor the system's refusal")
+
     assert patience.call("a", lambda: 7) == 7
     with pytest.raises(FileNotFoundError, match="gone"):
         patience.call("a", fail)
+    with pytest.raises(ValueError, match="neither"):
+        patience.call("a", err)
     assert patience.call("a", lambda: 8) == 8
 
 
