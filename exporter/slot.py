@@ -59,7 +59,8 @@ class Slot:
         self._takes = self._parses = 0
         self._parsed: tuple[Any, Sequence[float]] = (None, ())
         self.gap = Reading((), ())
-        self._retry_s, self._fold = retry_s, fold
+        # What is read once is read again when something came or went, and may just have come itself.
+        self._retry_s, self._fold = 0.0 if kind.tier is Tier.STATIC else retry_s, fold
         self._rebuild_at_s = -inf
         self._cpu_every = _FAST_READS_MEASURED if kind.tier is Tier.FAST else 1
         self._strikes = self._quick_reads = self._reads_judged = self._reads_weighed = 0

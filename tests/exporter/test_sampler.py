@@ -199,6 +199,27 @@ def test_what_is_read_only_once_is_read_again_after_a_change_of_layout() -> None
     assert constant.reads == 2
 
 
+def test_what_is_read_only_once_and_came_late_is_found_with_the_next_change_of_layout() -> None:
+    absent = True
+
+    def build() -> None:
+        if absent:
+            raise Unavailable("not there yet")
+
+    hands, script, constant = Hands(), Script(), Script(build=build)
+    script.read = lambda: (1.0,) * len(script.devices)
+    built = engine(hands, scripted("changing", Tier.FAST, script), scripted("constant", Tier.STATIC, constant))
+    for count in (2, 3, 4):
+        absent = count < 4
+        script.devices = tuple("abcd"[:count])
+        for tick in range(50 * count, 50 * count + 50):
+            built.sampler.tick(tick)
+            _settle(built)
+            hands.move(0.1)
+    assert constant.reads == 1, "half a minute has not passed since it was looked for in vain"
+    assert newest(built, Tier.STATIC)[1] == [1.0, 2.0]
+
+
 def test_hanging_slow_collector_stops_neither_the_fast_tier_nor_its_own() -> None:
     release = threading.Event()
 
