@@ -61,7 +61,7 @@ class Subsystem(StrEnum):
 
 
 class Tier(StrEnum):
-    """How often a family is sampled: every 100 ms, every second, every 15 s, or once at start.
+    """How often a family is sampled: every 100 ms, every second, every 15 s, or when a device came or went.
 
     ``GPU`` has an interval and a thread of its own, as calls to the driver may block.
     """

@@ -1,4 +1,4 @@
-"""Collectors of what does not change while the host runs: series of constant 1 whose labels tell."""
+"""Collectors of what changes with a device alone: series of constant 1 whose labels tell."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from exporter.collector import Collector, Context, Unavailable, or_unavailable
 
 
 class ConstantCollector(Collector):
-    """A subclass says which series there are."""
+    """A subclass says which series there are. It is asked at each reading: a device may have come or gone."""
 
     def __init__(self, context: Context) -> None:
+        self.series = ()
+        self._context = context
         with or_unavailable():
-            self.series = tuple(dict.fromkeys(self.constants(context)))
+            self.read()
         if not self.series:
             raise Unavailable(f"nothing at {self.sources[0]}")
 
@@ -24,4 +26,7 @@ class ConstantCollector(Collector):
 
     def read(self) -> list[float]:
         """The constant 1 for each."""
-        return [1.0] * len(self.series)
+        series = tuple(dict.fromkeys(self.constants(self._context)))
+        if series != self.series:
+            self.series = series
+        return [1.0] * len(series)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.collector import Unavailable
-from tests.exporter.collectors import reading
+from tests.exporter.collectors import latest, opened, reading
 from tests.hosts import written
 from tests.hosts.hardware import hardware
 
@@ -33,6 +33,14 @@ def test_limits_of_named_groups_are_told_as_the_kernel_writes_them(tmp_path: Pat
 def test_affinity_is_summed_up_by_where_interrupts_go(tmp_path: Path) -> None:
     labels = 'interrupts="3",bound="2",busiest="2",on_busiest="2"'
     assert reading("irqaffinity", hardware(tmp_path)) == {f"cpu_interrupt_affinity_info{{{labels}}}": 1}
+
+
+def test_affinity_is_that_of_the_start(tmp_path: Path) -> None:
+    collector = opened("irqaffinity", hardware(tmp_path))
+    before = latest(collector)
+    written(tmp_path, {"/proc/irq/25/effective_affinity_list": "3\n"})
+    assert latest(collector) == before
+    collector.close()
 
 
 @pytest.mark.parametrize("name", ["cgrouplimits", "irqaffinity"])

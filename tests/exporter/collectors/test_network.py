@@ -144,6 +144,17 @@ def test_interface_tells_its_driver_and_place(tmp_path: Path) -> None:
     ) in reading("netinfo", host)
 
 
+def test_interfaces_that_came_or_went_are_told_when_they_are_read_again(tmp_path: Path) -> None:
+    collector = opened("netinfo", written(tmp_path, {f"{NET}/eth0/address": "02:00:00:00:00:01\n"}))
+    assert len(latest(collector)) == 1
+    written(tmp_path, {f"{NET}/eth1/address": "02:00:00:00:00:02\n"})
+    assert len(latest(collector)) == 2
+    (tmp_path / f"{NET[1:]}/eth0").rename(tmp_path / f"{NET[1:]}/veth0")
+    (series,) = latest(collector)
+    assert 'device="eth1",address="02:00:00:00:00:02"' in series
+    collector.close()
+
+
 def test_interface_on_a_node_tells_its_number(tmp_path: Path) -> None:
     device = "/sys/devices/pci0000:16/0000:17:00.0"
     files = {f"{device}/net/eth0/address": "b8:ce:f6:00:00:01\n", "/sys/bus/pci/devices/0000:17:00.0/numa_node": "1\n"}
