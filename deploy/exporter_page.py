@@ -54,7 +54,7 @@ _REST = """
 The fast tier is read every `--sample.interval`, the medium tier every second, the slow tier every 15 s, GPUs every
 `--gpu.interval`, what never changes once. All ticks lie on one grid of the monotonic clock, so they do not drift. A
 tick that comes more than one interval late is left out and counted in `hostpulse_exporter_tick_overruns_total`.
-What never changes is read again when a device came or went.
+What never changes is read again when a device came or went, and every 15 s while some of it cannot be read.
 
 With `--sample.adaptive=600ms` the fast tier is read every 600 ms while the host is calm, and every `--sample.interval`
 while it is not. What counts is the CPUs' idle time, context switches, time that tasks waited (for CPUs, memory, I/O or

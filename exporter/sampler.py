@@ -19,7 +19,7 @@ from catalog.series import Series
 from exporter.ring import Ring, Schema
 from exporter.slot import Reading, Slot
 from exporter.steady import Clock
-from exporter.tally import Pace, Tally
+from exporter.tally import Pace, State, Tally
 from exporter.unrest import Unrest
 from exporter.worker import Worker
 
@@ -252,7 +252,9 @@ class Sampler:
             if len(self._taken) * self._fast.every >= self._may_wait:
                 self._flush()
             if self._static_due or tick >= self._slow.track.next_tick:
-                statics = [self._tracks[Tier.STATIC]] if self._static_due else []
+                static = self._tracks[Tier.STATIC]
+                fails = any(slot.health.state is State.FAILING for slot in static.slots)
+                statics = [static] if self._static_due or fails else []
                 self._static_due &= not self._slow.begin(tick, wall_s, statics)
             if tick >= self._gpu.track.next_tick and self._gpu.track.slots:
                 self._gpu.begin(tick, wall_s, ())

@@ -220,6 +220,25 @@ def test_what_is_read_only_once_and_came_late_is_found_with_the_next_change_of_l
     assert newest(built, Tier.STATIC)[1] == [1.0, 2.0]
 
 
+def test_what_is_read_only_once_is_read_on_while_it_fails() -> None:
+    faults = iter([OSError("not now")])
+
+    def read() -> Sequence[float]:
+        for fault in faults:
+            raise fault
+        return (1.0, 2.0)
+
+    hands, constant = Hands(), Script(read=read)
+    built = engine(hands, scripted("constant", Tier.STATIC, constant))
+    for tick in range(0, 450, 10):
+        built.sampler.tick(tick)
+        _settle(built)
+        hands.move(1.0)
+    assert constant.reads == 2, "with the next of the slow tier, and not again"
+    assert built.tally.collectors["constant"].state is State.ON
+    assert newest(built, Tier.STATIC)[1] == [1.0, 2.0]
+
+
 def test_hanging_slow_collector_stops_neither_the_fast_tier_nor_its_own() -> None:
     release = threading.Event()
 
