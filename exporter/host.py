@@ -132,7 +132,7 @@ class HeldFile:
 
 def _numbers_in_order(path: str) -> list[tuple[int, int | str]]:
     """Sort key that puts cpu2 before cpu10."""
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(path) if part]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(path) if part]
 
 
 def _statvfs(location: str) -> FilesystemUse:

@@ -162,6 +162,12 @@ def test_links_are_followed_within_the_host(tmp_path: Path) -> None:
     assert host.names("/sys/class/infiniband") == ()
 
 
+def test_names_may_hold_any_digit_that_there_is(tmp_path: Path) -> None:
+    names = ("eth2", "eth10", "eth10²")  # the last is a digit to some, and no part of a number
+    host = written(tmp_path, {f"/sys/class/net/{name}/mtu": "1500\n" for name in names})
+    assert host.names("/sys/class/net") == names
+
+
 def test_filesystem_is_measured_where_the_root_is(tmp_path: Path) -> None:
     use = Host(rootfs=tmp_path).statvfs("/")
     assert 0 <= use.avail_bytes <= use.free_bytes <= use.size_bytes
