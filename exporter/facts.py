@@ -15,11 +15,10 @@ from catalog.series import Series
 from exporter.anonymous import Anonymous
 from exporter.collector import Context, Unavailable, discover
 from exporter.engine import Engine
-from exporter.host import Host
+from exporter.host import BOOT_ID, Host
 from exporter.settings import Settings
 from exporter.version import PYTHON, installed
 
-_BOOT = "/proc/sys/kernel/random/boot_id"
 _HOW = ("profile", "granularity", "interval_s", "calm_interval_s", "gpu_interval_s", "disabled")
 
 Infos = Mapping[str, list[dict[str, str]]]
@@ -38,7 +37,7 @@ def facts(settings: Settings, engine: Engine, measured: Host, anonymous: Anonymo
         "python": PYTHON,
         "settings": how | {"disabled": sorted(settings.disabled)},
         # Equal for recordings of one boot of one host; what it was made of cannot be found from it.
-        "boot": blake2s(measured.text(_BOOT, "").encode(), digest_size=8).hexdigest(),
+        "boot": blake2s(measured.text(BOOT_ID, "").encode(), digest_size=8).hexdigest(),
         "host": _summary(infos),
         "infos": infos,
         "collectors": {slot.name: _told(slot.health.state, slot.health.reason, anonymous) for slot in engine.slots},

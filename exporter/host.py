@@ -27,7 +27,8 @@ _WHY = {
 _SURELY_WHOLE_BYTES = 2048
 _LARGEST_BYTES = 64 << 20
 _DIGITS = re.compile(r"(\d+)")
-_BOOT = "/proc/sys/kernel/random/boot_id"  # another one after each boot, the same in all containers
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""A file with another text after each boot, the same in all containers."""
 
 
 class Vanished(OSError):  # noqa: N818 - what happened to the file, not a fault of ours
@@ -175,7 +176,7 @@ class Host:
     @property
     def live(self) -> bool:
         """Whether this is the machine that we run on, and not a capture: system calls ask the running kernel alone."""
-        running, told = Host().text(_BOOT, ""), self.text(_BOOT, "")
+        running, told = Host().text(BOOT_ID, ""), self.text(BOOT_ID, "")
         return self._roots["/proc"] == "/proc" or (told == running != "")
 
     def locate(self, path: str) -> str:
