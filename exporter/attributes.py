@@ -100,6 +100,8 @@ class AttributeCollector(Collector):
         for file, factor, convert in self._files:
             try:
                 values.append(convert(file.read()) * factor)
+            except BlockingIOError:
+                values.append(math.nan)  # nothing to tell now, as the frequency of a CPU that is idle: no fault
             except (OSError, ValueError) as error:
                 if looks_again and isinstance(error, Vanished):
                     raise

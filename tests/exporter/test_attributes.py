@@ -23,6 +23,8 @@ FAMILY = family("hostpulse_test_sensors", Tier.SLOW)
 def _number(data: bytes) -> float:
     if data == b"silent\n":  # as the kernel says of a chip on a bus that does not acknowledge its address
         raise Vanished(errno.ENXIO, "No such device or address", FOLDER)
+    if data == b"asleep\n":
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable", FOLDER)
     return float(data)
 
 
@@ -50,6 +52,13 @@ def test_file_that_opens_and_is_gone_when_it_is_read_costs_its_own_value_alone(t
     written(tmp_path, {f"{FOLDER}/a": "silent\n", f"{FOLDER}/b": "silent\n"})
     with pytest.raises(Vanished, match="No such device"):
         collector.read()
+    collector.close()
+
+
+def test_file_that_has_nothing_to_tell_now_is_no_fault(tmp_path: Path) -> None:
+    host = written(tmp_path, {f"{FOLDER}/a": "asleep\n", f"{FOLDER}/b": "asleep\n"})
+    collector = _Sensors(context(host))
+    assert all(map(math.isnan, collector.read()))
     collector.close()
 
 

@@ -191,7 +191,7 @@ def test_line_that_is_wrong_is_named(line: str, complaint: str, tmp_path: Path) 
 def test_nothing_is_unpacked_behind_a_link_as_it_could_lead_out(line: str, tmp_path: Path) -> None:
     unpacked = tmp_path / "host"
     unpacked.mkdir()
-    with pytest.raises(ValueError, match="line 4 .* lies behind a link"):
+    with pytest.raises(ValueError, match=r"line 4 .* lies behind a link"):
         replay(f"{HEADING}directory /x\nlink /a/b/c -> /x\n{line}\n", unpacked)
     assert list((unpacked / "x").iterdir()) == []
     assert list(tmp_path.iterdir()) == [unpacked]
