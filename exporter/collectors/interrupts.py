@@ -6,10 +6,12 @@ https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/arch/x86
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from operator import add
 
 from catalog.families import cpu
 from catalog.family import Tier
+from catalog.series import Series
 from exporter.collector import Context, FileCollector
 from exporter.parsing import cpu_numbers, filled, numbers
 
@@ -121,6 +123,7 @@ class InterruptsCollector(FileCollector):
         names = sorted({*classes})
         self._told, self._counts = [told for told, _ in parts], [counts for _, counts in parts]
         self._classes = [names.index(name) for name in classes]
+        before = dict(zip(self.series, (*self._by_cpu, *self._by_class), strict=False))
         self._by_cpu, self._by_class = [0.0] * len(cpus), [0.0] * len(names)
         for index, counts in zip(self._classes, self._counts, strict=True):
             self._by_class[index] += sum(counts)
@@ -131,5 +134,17 @@ class InterruptsCollector(FileCollector):
         self._checks = slice(at, at + 1)
         checked = [cpu.MACHINE_CHECKS(number) for _ in self._counts[self._checks] for number in cpus]
         series = (*map(cpu.INTERRUPTS, cpus), *map(cpu.INTERRUPTS_BY_CLASS, names), *checked)
+        self._count_on(before, series)
         if series != self.series:
             self.series = series
+
+    def _count_on(self, before: Mapping[Series, float], series: Sequence[Series]) -> None:
+        """Have no sum fall, as a counter may not: a driver takes its row along, and a CPU all that it counted, which
+        for the classes comes back with it. What was told goes on from where it was."""
+        count = len(self._by_cpu)
+        same_cpus = [one for one in before if one.name == cpu.INTERRUPTS.name] == [*series[:count]]
+        self._by_cpu = [max(now, before.get(one, now)) for one, now in zip(series, self._by_cpu, strict=False)]
+        self._by_class = [
+            max(now, before.get(one, now)) if same_cpus else before.get(one, now)
+            for one, now in zip(series[count:], self._by_class, strict=False)
+        ]

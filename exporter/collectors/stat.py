@@ -13,6 +13,8 @@ from exporter.collector import Context, FileCollector, families_of
 from exporter.parsing import KeyedWords, cpu_numbers, numbers
 
 _MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_IDLE_AT = _MODES.index("idle")  # iowait is the next
+_COUNTED_ANEW_S = 3.0
 _GUEST_MODES = ("user", "nice")  # columns behind those of the modes that they are part of
 _COUNTS = {
     b"ctxt": host.CONTEXT_SWITCHES(),
@@ -42,6 +44,7 @@ class StatCollector(FileCollector):
         self._numbers: Sequence[int] = ()
         self._length, self._width = -1, 1
         self._layout: object = None
+        self._idle: list[float] = []
         super().__init__(context)
 
     @staticmethod
@@ -63,11 +66,23 @@ class StatCollector(FileCollector):
         width, ticks = self._width, self._ticks_per_second
         columns = range(width + 1, width + 1 + min(len(self._columns), width - 1))
         values = [value / ticks for value in numbers([word for at in columns for word in words[at::width]], self.path)]
+        self._hold_idle(values)
         values += numbers(data[intr_at + 6 : intr_at + 40].split(None, 1)[:1], self.path)
         values += self._counts(data[counts_at + 1 :])
         if self._counts.series is not self._layout:
             self._bind()
         return values
+
+    def _hold_idle(self, values: list[float]) -> None:
+        """Let no idle time fall a little, which would pass for a counter that began anew: proc_stat(5) says it may."""
+        count = len(self._cpus) - 1
+        idle = slice(_IDLE_AT * count, min(_IDLE_AT + 2, self._width - 1) * count)
+        now, before = values[idle], self._idle
+        if len(before) == len(now):
+            values[idle] = now = [
+                then if new < then < new + _COUNTED_ANEW_S else new for new, then in zip(now, before, strict=True)
+            ]
+        self._idle = now
 
     def _learn(self, words: list[bytes]) -> None:
         """The first line sums the CPUs up; it has as many columns as those of each CPU."""
@@ -77,7 +92,7 @@ class StatCollector(FileCollector):
             raise ValueError(f"{self.path}: its lines cpu are not of one known format")
         self._numbers = cpu_numbers(cpus[1:], b"cpu", self.path)
         self._cpus, self._width, self._length = cpus, width, len(words)
-        self._layout = None
+        self._layout, self._idle = None, []
 
     def _bind(self) -> None:
         self._layout = self._counts.series

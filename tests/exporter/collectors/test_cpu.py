@@ -64,6 +64,19 @@ def test_stat_follows_a_cpu_that_goes_and_another_that_comes(tmp_path: Path) -> 
     collector.close()
 
 
+def test_idle_time_that_the_kernel_counts_back_stands_still(tmp_path: Path) -> None:
+    """https://man7.org/linux/man-pages/man5/proc_stat.5.html: iowait may decrease."""
+    collector = opened("stat", written(tmp_path, {"/proc/stat": STAT.format(second=1)}))
+    told = []
+    for idle, waiting in ((1999, 3), (2004, 2), (1000, 4)):
+        row = f"cpu0 100 1 10 {idle} {waiting} 3"
+        written(tmp_path, {"/proc/stat": STAT.format(second=1).replace("cpu0 100 1 10 2000 2 3", row)})
+        values = latest(collector)
+        told.append(tuple(values[f'cpu_seconds_total{{cpu="0",mode="{mode}"}}'] for mode in ("idle", "iowait")))
+    assert told == [(20.0, 0.03), (20.04, 0.03), (10.0, 0.04)], "what falls by seconds was counted anew"
+    collector.close()
+
+
 def test_stat_of_a_kernel_with_fewer_modes_has_those(tmp_path: Path) -> None:
     rows = "cpu  1 2 3 4\ncpu0 100 200 300 400\nintr 1 0\nctxt 2\nbtime 3\nprocesses 4\n"
     values = reading("stat", written(tmp_path, {"/proc/stat": rows}))
@@ -112,6 +125,36 @@ def test_interrupts_count_on_where_only_some_rows_change(tmp_path: Path) -> None
     assert values['cpu_interrupts_by_class_total{class="LOC"}'] == 360
     assert values['cpu_interrupts_total{cpu="1"}'] == 275
     assert collector.series is layout
+    collector.close()
+
+
+def test_interrupts_of_a_driver_that_was_unloaded_are_not_taken_back(tmp_path: Path) -> None:
+    collector = opened("interrupts", written(tmp_path, {"/proc/interrupts": INTERRUPTS}))
+    rows = [row for row in INTERRUPTS.splitlines(keepends=True) if "mlx5" not in row and "ACPI" not in row]
+    written(tmp_path, {"/proc/interrupts": "".join(rows)})
+    values = latest(collector)
+    assert (values['cpu_interrupts_total{cpu="0"}'], values['cpu_interrupts_total{cpu="1"}']) == (111, 215)
+    written(tmp_path, {"/proc/interrupts": "".join(rows).replace("100        200   Local", "110        200   Local")})
+    values = latest(collector)
+    assert (values['cpu_interrupts_total{cpu="0"}'], values['cpu_interrupts_by_class_total{class="LOC"}']) == (121, 310)
+    collector.close()
+
+
+def test_interrupts_of_a_class_neither_fall_nor_jump_with_the_cpus(tmp_path: Path) -> None:
+    both = "     CPU0 CPU1\nLOC: 100 200 Local timer interrupts\n"
+    collector = opened("interrupts", written(tmp_path, {"/proc/interrupts": both}))
+    told = []
+    for rows in (
+        "     CPU0\nLOC: 110 Local timer interrupts\n",
+        "     CPU0\nLOC: 120 Local timer interrupts\n",
+        both.replace("100", "130"),
+        both.replace("100", "140"),
+    ):
+        written(tmp_path, {"/proc/interrupts": rows})
+        values = latest(collector)
+        told.append((values['cpu_interrupts_by_class_total{class="LOC"}'], values['cpu_interrupts_total{cpu="0"}']))
+    assert told == [(300, 110), (310, 120), (310, 130), (320, 140)]
+    assert values['cpu_interrupts_total{cpu="1"}'] == 200
     collector.close()
 
 
