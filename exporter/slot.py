@@ -243,7 +243,8 @@ class Slot:
     def _fail(self, error: Exception, now_s: float) -> Sequence[float]:
         health = self.health
         health.reason = str(error) or type(error).__name__
-        if self.off and isinstance(error, Unavailable):
+        if isinstance(error, Unavailable) and (self.off or not self.series):
+            health.state = State.OFF  # whatever was tried before: there is nothing, and nothing is lost
             return self.gap.values
         health.errors[_kind_of(error)] += 1
         self._take = None

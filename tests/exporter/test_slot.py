@@ -167,6 +167,18 @@ def test_hardware_that_appears_later_is_found() -> None:
     assert slot.health.state is State.ON
 
 
+def test_collector_that_failed_at_first_and_finds_that_there_is_nothing_is_off() -> None:
+    errors = iter([OSError("too many open files"), Unavailable("no such hardware")])
+
+    def build() -> None:
+        raise next(errors)
+
+    slot = _slot(Script(build=build), retry_s=0.0)
+    assert slot.health.state is State.FAILING
+    slot.sample(1.0)
+    assert (slot.health.state, slot.health.reason) == (State.OFF, "no such hardware")
+
+
 def _weighed(slot: Slot, duration_s: float) -> bool:
     """Whether it keeps taking too long, after one more read of such a duration."""
     slot.health.reads += 1
