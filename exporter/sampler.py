@@ -195,9 +195,11 @@ class Sampler:
         wished_s = wishes_s.get(tier, 0.0)
         every = max(1, round(wished_s / self._limits.interval_s))
         pace = self._tally.paces[tier]
-        pace.interval_s = 0.0 if tier is Tier.STATIC else every * self._limits.interval_s
-        if tier is Tier.FAST and self._calm_every > 1:
-            pace.interval_s = round(self._calm_every * self._limits.interval_s, 9)  # 0.6, not 0.6000000000000001
+        calm = tier is Tier.FAST and self._calm_every > 1
+        # 0.6, not 0.6000000000000001
+        ticks_s = round((self._calm_every if calm else every) * self._limits.interval_s, 9)
+        pace.interval_s = 0.0 if tier is Tier.STATIC else ticks_s
+        if calm:
             return _Track(tier, every, pace, self._limits.interval_s)
         return _Track(tier, every, pace)
 

@@ -220,6 +220,11 @@ def test_what_is_read_only_once_and_came_late_is_found_with_the_next_change_of_l
     assert newest(built, Tier.STATIC)[1] == [1.0, 2.0]
 
 
+def test_intervals_are_told_without_what_binary_fractions_add() -> None:
+    built = engine(Hands(), scripted("a", Tier.FAST, Script()), settings=Settings(interval_s=0.3))
+    assert built.tally.paces[Tier.MEDIUM].interval_s == 0.9
+
+
 def test_what_is_read_only_once_is_read_on_while_it_fails() -> None:
     faults = iter([OSError("not now")])
 
