@@ -10,6 +10,7 @@ import errno
 import logging
 import math
 import sqlite3
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
@@ -106,9 +107,9 @@ class IncidentStore:
 
     def get(self, name: str) -> Incident | None:
         """The incident with an id, or whose id alone begins so."""
-        query = "SELECT document FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+        query = "SELECT document FROM incidents WHERE id BETWEEN ? AND ? LIMIT 2"
         with self._reading:
-            rows = self._reader.execute(query, (name,)).fetchall()
+            rows = self._reader.execute(query, (name, name + chr(sys.maxunicode))).fetchall()
         found = list(_restored(iter(rows)))
         return found[0] if len(found) == 1 and name else None
 
