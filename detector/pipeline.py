@@ -172,6 +172,9 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     lasting = lasting_score(state, model, end_s, judge_by)
     own = max(sudden, lasting)
     level = max(own, apart)
+    newest = state.scores[-1]
+    if np.isnan(newest.score) and np.isnan(newest.peers):
+        level = min(level, 1.0)  # what does not vote opens nothing: there may be no deviations to blame it on
     onset_s = _onset(state, max(sudden, apart), end_s, judge_by)
     subsystem = state.episode.subsystem
     goes_on = level >= CLOSE_AT and end_s - state.expected_s <= SAME_TIME_S  # what was expected as it began

@@ -12,9 +12,10 @@ from detector.calibration import MARGIN
 from detector.judge import DAY_S, Judge
 from detector.learning import due, fit, window_wanted_s
 from detector.peers import PeerState
+from detector.pipeline import disturbed, judge_window
 from detector.recurrence import USUAL_FROM
 from tests.detector.synthetic import START_S, Fault, fault_of, synthetic_frame
-from tests.detector.watching import JUDGE, Watched, watch
+from tests.detector.watching import JUDGE, Watched, watch, windows
 
 FAULT_S = 260.0
 LEARNED_S = JUDGE.baseline_s + JUDGE.window_s
@@ -114,6 +115,24 @@ def test_what_comes_each_day_is_told_twice_and_makes_nothing_else_unheard(learne
     assert len(_in_turn(known, ["storage"]).openings) == 1
     once = replace(learned, state=replace(learned.state, closed=daily[:1]))
     assert len(_again(once, 1).openings) == 1
+
+
+def test_what_is_expected_goes_on_through_windows_that_show_a_fit(learned: Watched) -> None:
+    (pattern,) = _again(learned, 1).state.closed
+    daily = tuple(replace(pattern, onset_s=pattern.onset_s - days * DAY_S + 600.0) for days in (2, 1))
+    frame = synthetic_frame(FAULT_S + 2 * AGAIN_S, fault_of("memory", FAULT_S, FAULT_S + LASTS_S))
+    today, until_fit = list(windows(frame, JUDGE, LEARNED_S)), round(FAULT_S + 12.0 - LEARNED_S)
+    state = replace(learned.state, closed=daily)
+    for window in today[:until_fit]:
+        state, _ = judge_window(window, state, JUDGE)
+    expected_s = state.expected_s
+    assert expected_s > START_S, "it comes as on other days"
+    state = disturbed(fit(state, JUDGE), 2.0, state.last_end_s, JUDGE)
+    assert state.sizes == (), "of the model before"
+    for window in today[until_fit : until_fit + 3]:
+        state, verdict = judge_window(window, state, JUDGE)
+        assert np.isnan(verdict.score)
+        assert (verdict.active, state.expected_s) == (False, expected_s)
 
 
 def test_alarm_need_not_outlast_all_that_is_known_of_what_is_normal(learned: Watched) -> None:
