@@ -181,13 +181,14 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     expected_s = state.expected_s if goes_on else NEVER
     if state.episode.opens(level):
         opening = Opening(end_s, onset_s, max(sudden, apart) <= 1.0, apart > own)
-        opened = _opened(state, opening, judge_by)
+        before = _before(state, opening, judge_by)
+        opened = _opened(state, opening, before)
         if apart <= 1.0 and (goes_on or _expected(opened, model, opening, judge_by)):
             level, expected_s = 0.0, state.expected_s if goes_on else onset_s
         else:
             subsystem = _blamed(opened, model, opening, judge_by)
             if not state.episode.resumes(end_s, subsystem, judge_by.merge_s):
-                opened = _opened(settle_earlier(state, onset_s, names, judge_by), opening, judge_by)
+                opened = _opened(settle_earlier(state, onset_s, names, judge_by), opening, before)
             state = opened
     pages = page(state, sudden, lasting, apart)
     episode = advance(state.episode, level, pages, end_s, onset_s, subsystem, judge_by.merge_s)
@@ -205,19 +206,21 @@ def _episode(state: HostState, model: Model, end_s: float, names: tuple[str, ...
     )
 
 
-def _opened(state: HostState, opening: Opening, judge_by: Judge) -> HostState:
-    """The state as an episode opens: by what, and what was usual before; what was so before one that is just over still
-    is."""
-    known = state.before is not None and opening.by_peers == state.peers.leads
+def _opened(state: HostState, opening: Opening, before: Floats) -> HostState:
+    """The state as an episode opens: by what, and what was usual ``before``."""
+    return replace(state, before=before, lasts=opening.lasts, peers=replace(state.peers, leads=opening.by_peers))
+
+
+def _before(state: HostState, opening: Opening, judge_by: Judge) -> Floats:
+    """Mean |deviation| float64[F] before what opens; before one that is just over, where that is compared alike."""
     near = state.episode.is_near(opening.end_s, judge_by.merge_s)
-    state = replace(state, lasts=opening.lasts, peers=replace(state.peers, leads=opening.by_peers))
-    if known and near:
-        return state
+    if near and state.before is not None and opening.by_peers == state.peers.leads:
+        return state.before
     if opening.lasts and state.past_size is not None:  # what comes slowly has begun long before it alarms
-        return replace(state, before=state.past_size)
+        return state.past_size
     # What is just over, as the other of past and peers told, is not what was usual before.
     onset_s = min(opening.onset_s, state.episode.onset_s) if near else opening.onset_s
-    return replace(state, before=size_before(_sizes(state, opening.by_peers), onset_s - judge_by.window_s))
+    return size_before(_sizes(state, opening.by_peers), onset_s - judge_by.window_s)
 
 
 def _blamed(state: HostState, model: Model, opening: Opening, judge_by: Judge) -> str:
