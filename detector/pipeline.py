@@ -312,31 +312,34 @@ def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) ->
 
 
 def _verdict_without_score(state: HostState, window: Features, judge_by: Judge) -> Verdict:
-    end_s, model = float(window.end_s[0]), state.model
-    if model is not None:
-        episode = Episode() if judge_by.again else state.episode
-        return Verdict(
-            instance=state.instance,
-            end_s=end_s,
-            phase=Phase.PROVISIONAL if model.fused.provisional else Phase.CALIBRATED,
-            active=episode.open,
-            page=episode.page,
-            subsystem=episode.subsystem if episode.open else "",
-            coverage=float(covered_by(model, align(window.x, window.names, model.names))[0]),
-            frozen=state.episode.open and not state.rebaselining,
-            progress=1.0,
-            episodes=state.episodes,
-            pages=state.pages,
-            rebaselines=state.rebaselines,
-            onset_s=episode.onset_s if episode.open else NEVER,
-            fitted_s=state.fitted_s,
-            maintained=judge_by.maintained,
-        )
-    elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else end_s - state.baseline_from_s
+    model, episode = state.model, Episode() if judge_by.again else state.episode
+    phase = Phase.LEARNING if model is None else Phase.PROVISIONAL if model.fused.provisional else Phase.CALIBRATED
+    covered = 0.0 if model is None else float(covered_by(model, align(window.x, window.names, model.names))[0])
+    return Verdict(
+        instance=state.instance,
+        end_s=state.last_end_s,
+        phase=phase,
+        active=episode.open,
+        page=episode.page,
+        subsystem=episode.subsystem if episode.open else "",
+        coverage=covered,
+        frozen=state.episode.open and not state.rebaselining,
+        progress=_progress(state, judge_by) if model is None else 1.0,
+        episodes=state.episodes,
+        pages=state.pages,
+        rebaselines=state.rebaselines,
+        onset_s=episode.onset_s if episode.open else NEVER,
+        fitted_s=state.fitted_s,
+        maintained=judge_by.maintained,
+    )
+
+
+def _progress(state: HostState, judge_by: Judge) -> float:
+    """Of the first baseline, 0 to 1."""
+    elapsed_s = 0.0 if np.isnan(state.baseline_from_s) else state.last_end_s - state.baseline_from_s
     settling = judge_by.settling_s / judge_by.stride_s  # windows that are not learned, and take their time all the same
     learned = (state.training.rows + settling) / (judge_by.least_rows + settling)
-    progress = min(1.0, elapsed_s / judge_by.baseline_s, learned)
-    return Verdict(state.instance, end_s, Phase.LEARNING, progress=progress, maintained=judge_by.maintained)
+    return min(1.0, elapsed_s / judge_by.baseline_s, learned)
 
 
 def _verdict(

@@ -47,6 +47,13 @@ def test_host_learns_until_its_baseline_is_full(learned: Watched) -> None:
     assert learned.state.fits == 1
 
 
+def test_what_was_counted_is_told_while_a_host_is_learned_anew(learned: Watched) -> None:
+    state = replace(learned.state, episodes=3, pages=1).in_windows_of(6.0)
+    (verdict,) = watch(synthetic_frame(LEARNED_S + 1.0), replace(JUDGE, window_s=6.0), state, LEARNED_S).verdicts
+    assert verdict.phase is Phase.LEARNING
+    assert (verdict.episodes, verdict.pages, verdict.rebaselines) == (3, 1, 1)
+
+
 def test_first_model_is_provisional_and_never_pages(learned: Watched) -> None:
     watched = _with_fault(learned, "memory")
     assert {verdict.phase for verdict in watched.verdicts} == {Phase.PROVISIONAL}
