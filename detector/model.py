@@ -76,8 +76,11 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Windows by themselves: deviations ``z`` [N, F] and ``normalised`` scores [N, D]."""
+    """Windows by themselves: features ``x`` [N, F] in the model's columns, ``coverage`` [N] of these, deviations ``z``
+    [N, F] and ``normalised`` scores [N, D]."""
 
+    x: Floats
+    coverage: Floats
     z: Floats
     normalised: Floats
 
@@ -250,10 +253,10 @@ def covered_by(model: Model, x: Floats) -> Floats:
 
 def judge(model: Model, x: Floats) -> Judgement:
     """Judge windows ``x`` float64[N, F] whose columns are the model's; a window with no data has NaN scores."""
-    z = model.parts.scaler.deviations(x)
+    z, coverage = model.parts.scaler.deviations(x), covered_by(model, x)
     normalised = model.normaliser(model.parts.raw(z))
-    normalised[covered_by(model, x) == 0.0] = np.nan
-    return Judgement(z, normalised)
+    normalised[coverage == 0.0] = np.nan
+    return Judgement(x, coverage, z, normalised)
 
 
 def rate(model: Model, normalised: Floats) -> Rating:

@@ -74,23 +74,24 @@ def judge_window(
         x, names = np.concatenate([x, middle.astype(np.float32)]), extended(names, company.group)
     disturbed_from_s, disturbed_until_s = state.disturbed_s
     at_work = disturbed_from_s < end_s <= disturbed_until_s and not state.episode.open  # one that is open goes on
+    model, coverage = state.model, 0.0
     if np.isnan(window.x).all() or at_work:
-        if state.model is not None:
+        if model is not None:
             # A quiet vote: an episode that is open ends when the rule says so, not with the first such window.
             scored = _with_score(state, Scored(end_s, NEVER, NEVER), judge_by)
-            state = _episode(scored, state.model, end_s, names, judge_by)
-        return state, _verdict_without_score(state, window, judge_by)
+            state = _episode(scored, model, end_s, names, judge_by)
+            coverage = float(covered_by(model, align(window.x, window.names, model.names))[0])
+        return state, _verdict_without_score(state, coverage, judge_by)
     if window.features is not state.features:
         if window.features != state.features:  # what waits to be learned has the old columns
             state = replace(state, pending=(), flagged=())
         state = replace(state, features=window.features)  # the same object next time, which is equal at a glance
     if np.isnan(state.baseline_from_s):
         state = replace(state, baseline_from_s=end_s)
-    if state.model is None:
+    if model is None:
         if end_s - state.baseline_from_s >= judge_by.settling_s and not judge_by.maintained:
             state = replace(state, training=state.training.add(end_s, x, names, judge_by.stride_s))
-        return state, _verdict_without_score(state, window, judge_by)
-    model = state.model
+        return state, _verdict_without_score(state, coverage, judge_by)
     judgement = judge(model, align(window.x, window.names, model.names))
     state, normalised = _smoothed(state, end_s, judgement.normalised[0], judge_by)
     rating = rate(model, normalised[None, :])
@@ -311,10 +312,9 @@ def _shares(state: HostState, model: Model, evidence: Floats, by_peers: bool) ->
     return attribution.shares(attribution.by_subsystem(evidence[None, :], model.features)[0], usual, there)
 
 
-def _verdict_without_score(state: HostState, window: Features, judge_by: Judge) -> Verdict:
+def _verdict_without_score(state: HostState, coverage: float, judge_by: Judge) -> Verdict:
     model, episode = state.model, Episode() if judge_by.again else state.episode
     phase = Phase.LEARNING if model is None else Phase.PROVISIONAL if model.fused.provisional else Phase.CALIBRATED
-    covered = 0.0 if model is None else float(covered_by(model, align(window.x, window.names, model.names))[0])
     return Verdict(
         instance=state.instance,
         end_s=state.last_end_s,
@@ -322,7 +322,7 @@ def _verdict_without_score(state: HostState, window: Features, judge_by: Judge) 
         active=episode.open,
         page=episode.page,
         subsystem=episode.subsystem if episode.open else "",
-        coverage=covered,
+        coverage=coverage,
         frozen=state.episode.open and not state.rebaselining,
         progress=_progress(state, judge_by) if model is None else 1.0,
         episodes=state.episodes,
@@ -353,7 +353,7 @@ def _verdict(
     judge_by: Judge,
 ) -> Verdict:
     evidence, by_peers = evidence_now(state, model, judge_by), lead(state)
-    deviations = _deviations(model, judgement, compared if by_peers else None, window)
+    deviations = _deviations(model, judgement, compared if by_peers else None)
     scores = {name: float(values[0]) for name, values in rating.scores.items()}
     score, p_value = scores.pop(FUSED), float(rating.p_value[0])
     score = max(score, lasting_score(state, model, state.last_end_s, judge_by))
@@ -361,7 +361,7 @@ def _verdict(
         scores[PEERS] = compared.score
         if not compared.score <= score:
             score, p_value = compared.score, compared.p_value
-    verdict = _verdict_without_score(state, window, judge_by)
+    verdict = _verdict_without_score(state, float(judgement.coverage[0]), judge_by)
     return replace(
         verdict,
         score=score,
@@ -376,9 +376,9 @@ def _verdict(
     )
 
 
-def _deviations(model: Model, judgement: Judgement, compared: Compared | None, window: Features) -> Deviations:
+def _deviations(model: Model, judgement: Judgement, compared: Compared | None) -> Deviations:
     """The window beside the host's own past or, where it is ``compared``, beside its peers."""
-    x, median = align(window.x, window.names, model.names)[0], model.parts.scaler.median
+    x, median = judgement.x[0], model.parts.scaler.median
     if compared is None:
         return Deviations(model.features, judgement.z[0], x, median)
     typical = np.where(np.isnan(compared.typical), median, compared.typical)

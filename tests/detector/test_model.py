@@ -100,6 +100,9 @@ def test_coverage_is_the_share_of_features_with_data(model: Model) -> None:
     x = deviations(1, FEATURES)
     x[0, model.parts.layout.distinct[:10]] = np.nan
     assert np.isclose(covered_by(model, x)[0], 1.0 - 10 / len(model.parts.layout.distinct))
+    judgement = judge(model, x)
+    assert judgement.coverage.tolist() == covered_by(model, x).tolist()
+    assert judgement.x is x
 
 
 def test_fit_is_deterministic() -> None:
