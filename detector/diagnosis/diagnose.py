@@ -85,7 +85,9 @@ def _finding(signature: Signature, observed: Observed, strengths: Mapping[str, f
     moved = sum(strengths.values())
     part = sum(strengths.get(name, 0.0) for name in explained) / moved if moved else 0.0
     whole = _weight(signature.clues, observed)
-    fits = any(clue.needed and one.strength >= _NEEDED for clue, one in speaks_for)
+    # Asked of each by itself: another of its group, which need not be there, may show more and be told in its place.
+    needed = (_strongest(clue, observed.get(clue.signal, ())) for clue in signature.clues if clue.needed)
+    fits = any(one is not None and one.strength >= _NEEDED for one in needed)
     confidence = max(0.0, found - doubt) / whole * (1 - _UNEXPLAINED * (1 - part)) if fits else 0.0
     return Finding.model_validate(
         {

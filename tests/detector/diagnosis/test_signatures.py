@@ -127,6 +127,13 @@ def test_signature_needs_what_it_says_it_needs(name: str) -> None:
     assert diagnose(rest, [ALL[name]]) == ()
 
 
+def test_needed_clue_counts_also_where_another_of_its_group_shows_more() -> None:
+    observed = [moved("storage_queue_length", 6.0), moved("storage_requests_now", 8.0)]
+    (finding,) = diagnose(observed, [ALL["disk-saturation"]])
+    assert [one.signal for one in finding.speaks_for] == ["storage_requests_now"]
+    assert diagnose(observed[1:], [ALL["disk-saturation"]]) == (), "it is not needed itself"
+
+
 @every_signature
 def test_checks_change_nothing(name: str) -> None:
     assert [check.run for check in ALL[name].check if CHANGING.search(check.run)] == []
