@@ -19,7 +19,7 @@ class Layout:
     """What the columns of ``z`` are.
 
     ``subsystem`` intp[F] into ``subsystems``; ``independent`` and ``distinct`` intp[]: the columns that are left when
-    those with |r| above 0.5 and 0.95 are represented by one.
+    those with |r| above 0.9 and 0.95 are represented by one, at most 200 of the latter.
     """
 
     subsystem: npt.NDArray[np.intp]
