@@ -72,11 +72,20 @@ class Subspace(Detector):
     def score(self, z: Floats) -> Scores:
         """See ``Detector``; the mean of both as distances, over their references."""
         t2, parts = self.statistics(z)
-        spe = parts.sum(axis=1)
-        score = (np.sqrt(t2 / self.reference[0]) + np.sqrt(spe / self.reference[1])) / 2
+        score = self._distance(t2, parts)
         evidence = np.zeros(z.shape)
         evidence[:, self.layout.distinct] = parts
         return Scores(score, share_out(score, evidence))
+
+    def rate(self, z: Floats) -> Floats:
+        """See ``Detector``."""
+        return self._distance(*self.statistics(z))
+
+    def _distance(self, t2: Floats, parts: Floats) -> Floats:
+        """Scores float64[N] of T2 [N] and the parts of SPE [N, P]."""
+        spe = parts.sum(axis=1)
+        distance: Floats = (np.sqrt(t2 / self.reference[0]) + np.sqrt(spe / self.reference[1])) / 2
+        return distance
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """See ``Detector``."""
