@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from detector.features import Feature, from_scale
+from detector.features import Feature
 from detector.frame import Floats
 
 
@@ -43,14 +43,6 @@ class Deviations:
     z: Floats
     x: Floats
     median: Floats
-
-    def actual(self) -> Floats:
-        """The window's values in the channels' units, float64[F]."""
-        return from_scale(self.x, self.features)
-
-    def typical(self) -> Floats:
-        """The usual values in the channels' units, float64[F]."""
-        return from_scale(self.median, self.features)
 
 
 @dataclass(frozen=True, slots=True)
