@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog import outputs
 from detector import learning, pipeline
@@ -69,7 +69,9 @@ class Trainer:
             state = pipeline.disturbed(state, took_s, last_s, judge)
         for step, _ in fit.since:
             state, _ = step(state)
-        watch.state = state
+        # An episode that was told by the model before is counted, also where the new one would not have told of it.
+        told = watch.state
+        watch.state = replace(state, episodes=max(state.episodes, told.episodes), pages=max(state.pages, told.pages))
         return True
 
     def close(self, patience_s: float) -> None:

@@ -257,6 +257,27 @@ def test_scoring_goes_on_during_a_fit_and_no_window_is_lost_by_it() -> None:
     assert watch.state.last_end_s - START_S == 24
 
 
+def test_episode_that_was_told_during_a_fit_stays_counted() -> None:
+    let_go = threading.Event()
+
+    def slow_fit(state: HostState, judge: Judge) -> HostState:
+        assert let_go.wait(30)
+        return replace(state, fits=state.fits + 1)
+
+    def step(frame: Frame, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
+        opens = not state.fits and end_s - START_S == 15
+        state, verdict = scoring_step(frame, state, end_s, judge)
+        return replace(state, episodes=state.episodes + opens, pages=state.pages + opens), verdict
+
+    bench = Bench(Judging(step, due_from(10).due, slow_fit))
+    bench.go(20)
+    let_go.set()
+    wait_for_fit(bench)
+    bench.go(5)
+    (watch,) = bench.loop._watches.values()
+    assert (watch.state.fits, watch.state.episodes, watch.state.pages) == (1, 1, 1)
+
+
 def test_one_model_is_fitted_at_a_time() -> None:
     running, most = itertools.count(), []
     lock = threading.Lock()
