@@ -71,8 +71,8 @@ class Companies:
         board = self._boards.setdefault(key, {})
         here = board.setdefault(end_s, {})
         here |= {piece.watch.host.instance: piece.window for piece in pieces if piece.window is not None}
-        for old in sorted(board)[:-_ENDS_KEPT]:
-            del board[old]
+        while len(board) > _ENDS_KEPT:  # the first that came, not the earliest: the clock of one host may be ahead
+            del board[next(iter(board))]
         group = [watch for watch in watches if key_of(watch) == key]
         flagged = frozenset(watch.host.instance for watch in group if watch.state.episode.open)
         worked_on = frozenset(piece.watch.host.instance for piece in pieces if piece.judge_by.maintained)

@@ -14,8 +14,10 @@ from detector.frame import Frame
 from detector.judge import Judge
 from detector.source import Host
 from detector.state import HostState
+from detector.steps import Companies, Piece
 from detector.trainer import Judging
 from detector.verdict import Phase, Verdict
+from detector.watch import Batch, Watch
 from tests.detector.arrays import plain_features
 from tests.detector.shell.stepped import START_S, Bench, counting_fit, never_due, scoring_step
 
@@ -85,6 +87,24 @@ def test_host_whose_judging_fails_does_not_stop_its_peers(seen: _Seen, what: str
     assert bench.notebook.ends_s(GROUP[1]) == []
     assert bench.notebook.ends_s(GROUP[2]) == [3, 4, 5]
     assert [host for host, _ in bench.notebook.troubles] == [GROUP[1]]
+
+
+def test_late_host_finds_its_peers_though_the_clock_of_one_is_ahead() -> None:
+    companies, judge = Companies(), Judge()
+    watches = [Watch(host, HostState.new(host.instance), judge) for host in GROUP]
+    empty = Frame("any", np.empty(0), np.empty((0, 0)), ())
+
+    def company(end_s: float, *judged: Watch) -> Company:
+        batch, window = (
+            Batch([end_s], empty, end_s, 0, 0),
+            Features(np.array([end_s]), np.ones((1, 3)), plain_features(3)),
+        )
+        return companies.of([Piece(one, batch, end_s, empty, judge, window) for one in judged], end_s, watches)
+
+    for number in range(20):
+        company(1e6 + number, watches[0])
+    company(5.0, *watches[1:3])
+    assert set(company(5.0, watches[3]).rows or ()) == {"b:1", "c:1", "d:1"}
 
 
 def test_host_that_changes_its_group_stays_the_same_host(seen: _Seen) -> None:
