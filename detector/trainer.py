@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from catalog import outputs
@@ -20,6 +21,7 @@ from detector.verdict import Verdict
 from detector.watch import Fit, Watch
 
 _RETRY_S = 60.0
+_FIRST_TAKES_S = 1.0  # supposed of the first fit
 
 _LOG = logging.getLogger(__name__)
 
@@ -43,13 +45,24 @@ class Trainer:
         self._telemetry = telemetry
         self._clock = clock
         self._thread = Background("fit", 1)
+        self._begun: list[Future[tuple[HostState, float]]] = []
+        self._took_s = _FIRST_TAKES_S
 
     def begin_if_due(self, watch: Watch, end_s: float, judge: Judge) -> bool:
-        """Begin a fit where that is due; True where it was begun."""
+        """Begin a fit where that is due, and would not wait for long for others; True where it was begun."""
         if watch.fit is not None or end_s < watch.no_fit_before_s or not self._judging.due(watch.state, end_s, judge):
             return False
+        if not watch.behind and self._waits_s() > judge.stride_s:  # who is behind is not judged meanwhile
+            return False
         watch.fit = Fit(self._thread.submit(self._timed_fit, watch.state, judge))
+        self._begun.append(watch.fit.future)
         return True
+
+    def _waits_s(self) -> float:
+        """How long a fit would wait for those that were begun. The windows that are judged meanwhile are kept with
+        their samples, to be judged again: with all hosts of a fleet waiting at once that would be gigabytes."""
+        self._begun = [one for one in self._begun if not one.done()]
+        return len(self._begun) * self._took_s
 
     def adopt(self, watch: Watch) -> bool:
         """Swap in a model that is ready, brought up to date with the windows judged meanwhile; True where it was."""
@@ -64,6 +77,7 @@ class Trainer:
             watch.no_fit_before_s = watch.next_end_s + _RETRY_S
             return False
         state, took_s = fit.future.result()
+        self._took_s = took_s
         last_s = fit.since[-1][1] if fit.since else state.last_end_s
         if not watch.behind:  # what is judged now was not, when it happened
             state = pipeline.disturbed(state, took_s, last_s, judge)

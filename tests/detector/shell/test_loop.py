@@ -14,6 +14,7 @@ import pytest
 from detector.frame import Frame
 from detector.judge import Judge
 from detector.sink import Judged
+from detector.source import Host
 from detector.state import HostState
 from detector.trainer import Judging
 from detector.verdict import Phase, Verdict
@@ -291,6 +292,23 @@ def test_one_model_is_fitted_at_a_time() -> None:
     bench = Bench(Judging(scoring_step, due_from(5).due, watched_fit), hosts=(HOST, OTHER))
     bench.go(20, each=lambda: wait_for_fit(bench))
     assert most == [0, 1]
+
+
+def test_fits_that_would_wait_for_long_are_begun_later_as_what_is_judged_meanwhile_is_kept() -> None:
+    let_go = threading.Event()
+
+    def slow_fit(state: HostState, judge: Judge) -> HostState:
+        assert let_go.wait(60)
+        return replace(state, fits=state.fits + 1)
+
+    hosts = tuple(Host(f"{number}:1", "hostpulse") for number in range(6))
+    bench = Bench(Judging(scoring_step, due_from(10).due, slow_fit), hosts=hosts)
+    bench.go(20)
+    assert [bool(watch.fit) for watch in bench.loop._watches.values()] == [True] * 2 + [False] * 4
+    let_go.set()
+    bench.go(10, each=lambda: wait_for_fit(bench))
+    assert [watch.state.fits for watch in bench.loop._watches.values()] == [1] * 6
+    assert bench.notebook.ends_s(hosts[-1]) == list(range(3, 30))
 
 
 def test_failed_fit_is_counted_and_tried_again_later(caplog: pytest.LogCaptureFixture) -> None:
