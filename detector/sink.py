@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from catalog.found import Found
 from catalog.series import Series
@@ -37,6 +39,10 @@ class Judged:
     """Up to when the source has samples: later than the window's end while windows are caught up."""
     constants: Sequence[Series] = ()
     """What the host is, once somebody asked."""
+
+    def without_samples(self) -> Judged:
+        """For who keeps it: samples take up to megabytes a host."""
+        return replace(self, frame=Frame(self.frame.instance, np.empty(0), np.empty((0, 0)), ()))
 
 
 @dataclass(frozen=True, slots=True)

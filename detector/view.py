@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from catalog.families.exporter import PROCESS_CPU_SECONDS
+from detector.frame import Frame
 from detector.readable import bar, duration, quantity, sparkline
 from detector.sink import Judged
 from detector.verdict import Cause, Phase, Verdict
@@ -60,7 +61,7 @@ class HostView:
 
     def update(self, judged: Judged) -> None:
         """Take the next verdict."""
-        self.judged, self.trouble = judged, ""
+        self.judged, self.trouble = judged.without_samples(), ""
         verdict = judged.verdict
         if math.isnan(self.began_s):
             self.began_s = verdict.end_s
@@ -68,10 +69,9 @@ class HostView:
         while self.scores[0][0] <= verdict.end_s - HISTORY_S:
             self.scores.popleft()
         self.alarm = Alarm.of(verdict, self.alarm)
-        self._follow_cost()
+        self._follow_cost(judged.frame)
 
-    def _follow_cost(self) -> None:
-        frame = self.judged.frame
+    def _follow_cost(self, frame: Frame) -> None:
         series = PROCESS_CPU_SECONDS()
         if series not in frame.columns:
             return

@@ -56,7 +56,7 @@ class MetricsSink(Sink, Collector):
     def publish(self, judged: Judged) -> None:
         """See ``Sink``."""
         keep_s = max(_LEAST_KEEP_S, _KEEP_STRIDES * judged.stride_s)
-        self._kept[judged.host] = _Kept(judged, self._clock.elapsed_s() + keep_s)
+        self._kept[judged.host] = _Kept(judged.without_samples(), self._clock.elapsed_s() + keep_s)
 
     def leave(self, host: Host) -> None:
         """See ``Sink``."""

@@ -65,7 +65,7 @@ class RemoteWriteSink(Sink):
         self._set_wrong: set[Host] = set()
         self._newest_ms: dict[Host, int] = {}
         self._open: dict[Host, set[bytes]] = {}
-        self._labels: dict[tuple[str, Host, tuple[str, ...]], bytes] = {}
+        self._labels: dict[Host, dict[tuple[str, tuple[str, ...]], bytes]] = {}
 
     @classmethod
     def build(cls, setting: Any, context: Context) -> Self | None:
@@ -95,6 +95,8 @@ class RemoteWriteSink(Sink):
             self._telemetry.count(outputs.WRITTEN_SAMPLES, "clock", by=len(found))
             return
         ended = self._open.get(host, set()) - found.keys()
+        if ended:  # causes come and go, and each has labels of its own
+            self._labels[host] = {key: labels for key, labels in self._labels[host].items() if labels in found}
         unit = [Sample(labels, time_ms, value) for labels, value in found.items()]
         self._writer.put([*unit, *(Sample(labels, time_ms, STALE) for labels in sorted(ended))])
         self._newest_ms[host], self._open[host] = time_ms, set(found)
@@ -107,8 +109,7 @@ class RemoteWriteSink(Sink):
         """See ``Sink``."""
         self._end(host)
         self._set_wrong.discard(host)
-        for key in [key for key in self._labels if key[1] == host]:
-            del self._labels[key]
+        self._labels.pop(host, None)
 
     def close(self) -> None:
         """See ``Sink``."""
@@ -133,8 +134,8 @@ class RemoteWriteSink(Sink):
             self._writer.put([Sample(labels, self._newest_ms[host], STALE) for labels in sorted(series)])
 
     def _series(self, output: Output, host: Host, labels: tuple[str, ...]) -> bytes:
-        key = output.name, host, labels
-        if key not in self._labels:
+        key, known = (output.name, labels), self._labels.setdefault(host, {})
+        if key not in known:
             pairs = dict(zip(output.labels, (host.instance, host.job, *labels), strict=True))
-            self._labels[key] = encode_labels(output.name, pairs | {"replica": self._replica})
-        return self._labels[key]
+            known[key] = encode_labels(output.name, pairs | {"replica": self._replica})
+        return known[key]

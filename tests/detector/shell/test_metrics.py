@@ -96,6 +96,8 @@ def test_missing_score_is_absent_and_not_zero() -> None:
 def test_newest_verdict_counts() -> None:
     page = Page(judged(score=0.1), judged(end_s=END_S + 1, score=0.9))
     assert page.value("hostpulse_anomaly_score", detector="fused") == 0.9
+    (kept,) = page.sink.newest()
+    assert (kept.verdict.end_s, kept.frame.values.size) == (END_S + 1, 0), "what it was made from is not kept"
 
 
 def test_verdict_that_is_not_followed_disappears() -> None:

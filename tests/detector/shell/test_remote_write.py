@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
@@ -24,7 +25,7 @@ from detector.source import Host
 from detector.telemetry import Telemetry
 from detector.wire import STALE, Sample, encode_labels, encode_value, write_request
 from detector.writing import Writer
-from tests.detector.shell.verdicts import HOST, judged
+from tests.detector.shell.verdicts import CAUSES, HOST, alarm, judged
 from tests.servers import Prometheus, Server, start_prometheus, start_victoria_metrics, wait_until
 
 OTHER = Host("10.0.0.2:17720", "hostpulse")
@@ -338,6 +339,21 @@ def test_series_that_a_verdict_lacks_is_ended() -> None:
     assert len(scores) == 4 + 5, "four scores and five shares"
     assert {time_ms for _, time_ms in ended} == {round((end_s + 1.0) * 1000), round((end_s + 1.0) * 1000) + 1}
     assert len({labels for labels, _ in ended}) == len(ended), "each series ends once"
+
+
+def test_labels_of_causes_that_are_over_are_not_kept() -> None:
+    end_s = time.time() - 60.0
+    with Receiver(lambda sent: (204, "")) as store:
+        bench = Bench(store.url)
+        for number in range(40):
+            cause = replace(CAUSES[0], channel=f"channel_{number}")
+            bench.sink.publish(alarm(end_s=end_s + number, causes=(cause,)))
+        bench.await_empty()
+        text = str(bench.sink._labels)
+        bench.sink.leave(HOST)
+        bench.sink.close()
+    assert [number for number in range(40) if f"channel_{number}" in text] == [39]
+    assert bench.sink._labels == {}
 
 
 def test_settings_are_in_the_table_and_checked() -> None:

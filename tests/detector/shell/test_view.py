@@ -111,6 +111,7 @@ def test_episode_that_ended_is_still_told() -> None:
 def test_cost_of_sampling_comes_from_the_exporter_itself() -> None:
     view = view_of(*(judged(end_s=END_S + number) for number in range(40)))
     assert view.cost == pytest.approx(0.02)
+    assert view.judged.frame.values.size == 0, "samples are looked at once and not kept"
     assert "sampling 2 % of a core, judging 3 %" in drawn([view])
 
 
