@@ -55,3 +55,9 @@ def test_window_without_a_score_is_not_yet_told() -> None:
     assert latency.scored_end_s(score + end) == pytest.approx(1_800_000_001.5)
     assert latency.scored_end_s(other + end) == 0.0
     assert latency.scored_end_s(score) == 0.0
+
+
+def test_more_windows_than_the_exporter_keeps_samples_of_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        latency.main(["--windows=241"])
+    assert "--windows: '241' is not allowed; allowed: 1 to 240" in capsys.readouterr().err
