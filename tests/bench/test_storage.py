@@ -36,3 +36,9 @@ def test_short_run_ends_with_one_line_of_plausible_figures(capsys: pytest.Captur
         for row in (everything, kept):
             assert min(row.values()) > 0
             assert row["bytes_per_s"] == pytest.approx(row["bytes_per_sample"] * row["samples_per_s"], rel=0.01)
+
+
+def test_longer_than_one_block_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        storage.main(["--seconds=7201"])
+    assert "--seconds: '7201' is not allowed; allowed: 1 to 7200" in capsys.readouterr().err
