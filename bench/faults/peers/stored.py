@@ -13,14 +13,15 @@ from catalog.family import Kind
 from tests.servers import Prometheus
 
 RULES = ("static_rules", "promql_bands")
-APART_S = 15.0
+APART_S = 15.0  # also how long before the run is looked at: what fires then is no alarm of the run
 _HOLE_S = 3.0
 
 
 def by_rules(prometheus: Prometheus, peer: str, start_s: float, end_s: float) -> Track:
-    """The times at which any alert of a peer fired, on a clock that begins at ``start_s``."""
+    """The times at which any alert of a peer fired, on a clock that begins at ``start_s``; what fired then has begun
+    before 0."""
     firing = prometheus.query(
-        f'ALERTS{{peer="{peer}",alertstate="firing"}}[{end_s - start_s:.0f}s]', time=f"{end_s:.3f}"
+        f'ALERTS{{peer="{peer}",alertstate="firing"}}[{end_s - start_s + APART_S:.0f}s]', time=f"{end_s:.3f}"
     )
     times_s = sorted({float(at_s) for series in firing for at_s, _ in series["values"]})
     return Track(intervals([at_s - start_s for at_s in times_s], [True] * len(times_s), APART_S))
@@ -36,8 +37,8 @@ def by_kmeans(prometheus: Prometheus, job: str, start_s: float, baseline_s: floa
     ]
     assert columns, f"Prometheus has no metrics of the job {job}"
     active = kmeans.alarmed(np.stack(columns, axis=1), round(baseline_s))
-    after = grid_s >= start_s
-    return Track(intervals(list(grid_s[after] - start_s), list(active[after]), APART_S))
+    told = grid_s >= start_s - APART_S
+    return Track(intervals(list(grid_s[told] - start_s), list(active[told]), APART_S))
 
 
 def _on_grid(

@@ -65,6 +65,8 @@ def test_what_the_peers_said_is_read_from_the_store(tmp_path: Path) -> None:
         at_s = float(found[0]["value"][0])
         track = by_rules(store, "static_rules", at_s - 50, at_s)
         assert [round(one.start_s) >= 40 for one in track.alarms] == [True]
+        before = by_rules(store, "static_rules", at_s + 0.5, at_s + 0.5)
+        assert [one.start_s < 0 for one in before.alarms] == [True], "it fired already"
         assert by_rules(store, "promql_bands", at_s - 50, at_s).alarms == []
         with pytest.raises(AssertionError, match="no metrics of the job hostpulse"):
             by_kmeans(store, "hostpulse", at_s, 60, at_s + 1)
