@@ -34,6 +34,7 @@ from deploy.debian import UnavailableError
 from detector.frame import Floats
 from detector.samples import decode
 from tests.servers import (
+    Alert,
     Server,
     Webhook,
     scrape_job,
@@ -123,20 +124,25 @@ def _put_in(chain: Chain, name: str) -> dict[str, Row]:
         _await_alerts(chain.webhook, known, told)
     finally:
         switch.off()
-    alerts = [alert for alert in chain.webhook.received[known:] if alert["labels"].get("alertname") == _ALERT]
+    alerts = firing(chain.webhook.received[known:])
     return {
         interval: _row(watcher, interval, alerts, start_s, counter_s, told[interval])
         for interval, watcher in chain.watchers.items()
     }
 
 
+def firing(alerts: Sequence[Alert]) -> list[Alert]:
+    """Those that tell of an anomaly: the rules for hardware know some faults at once, and are not what is timed."""
+    return [alert for alert in alerts if alert["labels"].get("alertname") == _ALERT and alert["status"] == "firing"]
+
+
 def _await_alerts(webhook: Webhook, known: int, told: dict[str, float]) -> None:
     """Note when the webhook was called for each interval, for at most so long."""
 
     def all_told() -> bool:
-        for alert in webhook.received[known:]:
+        for alert in firing(webhook.received[known:]):
             job = alert["labels"].get("job")
-            if alert["status"] == "firing" and told.get(job) == 0.0:
+            if told.get(job) == 0.0:
                 told[job] = time.time()
         return all(told.values())
 
@@ -156,7 +162,7 @@ def _row(
     fired = [
         datetime.fromisoformat(alert["startsAt"]).timestamp()
         for alert in alerts
-        if alert["labels"].get("job") == interval and alert["status"] == "firing"
+        if alert["labels"].get("job") == interval
     ]
     times = {
         "counter_s": counter_s,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.faults.latency import INTERVALS, LINKS, Row, first_moved, middle, table
+from bench.faults.latency import INTERVALS, LINKS, Row, firing, first_moved, middle, table
 
 
 def test_a_counter_moves_where_it_rises_twice_as_far_as_before() -> None:
@@ -23,3 +23,9 @@ def test_table_has_a_line_for_each_interval_and_a_dash_for_what_came_too_late() 
     lines = table({**rows, "15s": [late]}).splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(INTERVALS)
     assert lines[-1].split() == ["15s", "0.2", "2.5", "5.0", "6.0", "-", "1"]
+
+
+def test_only_what_tells_of_an_anomaly_that_begins_is_timed() -> None:
+    told = [("GpuXid", "firing"), ("HostAnomaly", "resolved"), ("HostAnomaly", "firing")]
+    alerts = [{"status": status, "labels": {"alertname": name, "job": "15s"}} for name, status in told]
+    assert firing(alerts) == alerts[2:]
