@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.arguments import DAY_S, MOST_SEED, some_of, within
+from bench.faults.injections import STRESS_LIMIT_S
 from bench.faults.plan import BASELINE_S, TooShortError, plan
 from bench.faults.report import summary, tables
 from bench.faults.run import carry_out
@@ -24,7 +25,7 @@ from bench.faults.suite import FAULTS
 from deploy.debian import UnavailableError
 
 CANNOT = 2
-_FAULT_S = 30.0
+_FAULT_S, _LONGEST_S = 30.0, STRESS_LIMIT_S - 60  # a stressor must not end by itself
 baseline_s = within(float, 60, DAY_S)
 
 
@@ -34,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=within(float, 1, 10_000), default=40, help="how long it takes altogether")
     parser.add_argument("--seed", type=within(int, 0, MOST_SEED), default=1, help="order of the faults")
     parser.add_argument("--faults", type=some_of(FAULTS), default=list(FAULTS), help=f"some of {','.join(FAULTS)}")
-    parser.add_argument("--fault-seconds", type=within(float, 5, DAY_S), default=_FAULT_S, help="length of a fault")
+    parser.add_argument(
+        "--fault-seconds", type=within(float, 5, _LONGEST_S), default=_FAULT_S, help="length of a fault"
+    )
     parser.add_argument("--baseline-seconds", type=baseline_s, default=BASELINE_S, help="what is learned from")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     given = parser.parse_args(argv)

@@ -23,6 +23,7 @@ from tests.servers import binary, environment
 from tests.servers.namespace import run
 
 _STOP_LIMIT_S = 30.0
+STRESS_LIMIT_S = 600  # so long after its begin a stressor ends by itself, whatever became of who started it
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Stress:
     def prepare(self, place: Place) -> Switch:
         """See ``Injection``."""
         words = [argument.format(folder=place.folder) for argument in self.arguments]
-        return _Stressor([str(binary("stress-ng")), *words, "--timeout", "600"], place.journal)
+        return _Stressor([str(binary("stress-ng")), *words, "--timeout", str(STRESS_LIMIT_S)], place.journal)
 
 
 class _Stressor:
