@@ -12,15 +12,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from pathlib import Path
-
-from threadpoolctl import threadpool_limits
 
 from bench.arguments import some_of, within
 from bench.detection import hpas, machines, runs
 from bench.detection.report import plain, table
 from bench.detection.sets import SETS, DataError, Figures, Options, files
+from bench.pool import pool
 from detector.schedule import LEAST_SAMPLES
 from tests.recorded import DATA
 
@@ -53,30 +52,26 @@ def _times(text: str) -> float | None:
     return None if text == _ADAPTIVE else within(float, 0.5, 10, f", or {_ADAPTIVE}")(text)
 
 
-def _begin(pool: Executor, name: str, data: Path, options: Options) -> machines.Work | runs.Work | None:
+def _begin(processes: Executor, name: str, data: Path, options: Options) -> machines.Work | runs.Work | None:
     """The work of one data set, under way; None where its folder holds nothing."""
     folder = data / name
     if not files(folder):
         return None
     if name == RUNS:
-        return runs.Work(pool, hpas.plan(folder), options)
-    return machines.Work(pool, folder, SETS[name], options)
+        return runs.Work(processes, hpas.plan(folder), options)
+    return machines.Work(processes, folder, SETS[name], options)
 
 
 def _measure(wanted: Sequence[str], data: Path, jobs: int, options: Options) -> Figures:
     result: Figures = {}
-    with ProcessPoolExecutor(jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
-        try:
-            begun = {name: _begin(pool, name, data, options) for name in wanted}
-            for name, work in begun.items():
-                if work is None:
-                    print(f"{name}: skipped, {data / name} holds no .npz file")
-                    continue
-                result[name] = work.figures()
-                print(table(work.title, result[name]), flush=True)
-        except DataError:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with pool(jobs) as processes:
+        begun = {name: _begin(processes, name, data, options) for name in wanted}
+        for name, work in begun.items():
+            if work is None:
+                print(f"{name}: skipped, {data / name} holds no .npz file")
+                continue
+            result[name] = work.figures()
+            print(table(work.title, result[name]), flush=True)
     return result
 
 

@@ -13,16 +13,14 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from statistics import median
 from typing import Any
-
-from threadpoolctl import threadpool_limits
 
 from bench.arguments import within
 from bench.detection.report import plain
 from bench.peers.job import HOSTS, KINDS
 from bench.peers.trial import LEARNED_SHARE, SHIFTS, Outcome, Plan, lived
+from bench.pool import pool
 from bench.quiet.figures import upper_bound
 
 HOURS = 50.0  # of one job: pages need a day that was seen
@@ -74,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     arguments = parser.parse_args(argv)
     wanted = plans(arguments.host_days, arguments.faults, arguments.hours)
-    with ProcessPoolExecutor(arguments.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
-        outcomes = list(pool.map(lived, wanted))
+    with pool(arguments.jobs) as processes:
+        outcomes = list(processes.map(lived, wanted))
     by_kind = {
         kind.name: figures([outcome for plan, outcome in zip(wanted, outcomes, strict=True) if plan.kind == kind])
         for kind in KINDS

@@ -13,13 +13,11 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
-
-from threadpoolctl import threadpool_limits
 
 from bench.arguments import MOST_SEED, within
 from bench.detection.report import plain
+from bench.pool import pool
 from bench.quiet.figures import Figures, figures
 from bench.quiet.host import PROFILES
 from bench.quiet.life import Life, Plan, live
@@ -94,10 +92,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = _parser().parse_args(argv)
     wanted = {name: getattr(arguments, name) for name in _INTERVALS_S}
     result: Figures = {}
-    with ProcessPoolExecutor(arguments.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
+    with pool(arguments.jobs) as processes:
         begun = {
             f"{interval_s:g}s": [
-                pool.submit(live, plan)
+                processes.submit(live, plan)
                 for plan in plans(wanted[name], arguments.days_per_host, interval_s, arguments.seed, arguments.windows)
             ]
             for name, interval_s in _INTERVALS_S.items()
