@@ -29,7 +29,7 @@ def test_answers_and_errors_are_handed_on() -> None:
 
 
 def test_hanging_call_is_not_made_again_before_it_returns() -> None:
-    patience, released, calls = Patience[int](0.01), Event(), []
+    patience, released, calls = Patience[int](0.5), Event(), []
 
     def hang() -> int:
         calls.append(1)
@@ -56,11 +56,11 @@ def test_hanging_call_is_not_made_again_before_it_returns() -> None:
 
 
 def test_many_that_hang_are_waited_for_no_longer_than_one() -> None:
-    patience, released = Patience[bool](0.2), Event()
+    patience, released = Patience[bool](0.5), Event()
     hang = {f"/mnt/{number}": lambda: released.wait(30) for number in range(20)}
     began_s = time.monotonic()
     answers = patience.together({**hang, "/quick": lambda: True})
-    assert time.monotonic() - began_s < 2.0
+    assert time.monotonic() - began_s < 9.0, "one after the other they take ten seconds"
     assert answers.pop("/quick") is True
     assert [type(answer) for answer in answers.values()] == [TimeoutError] * 20
     released.set()

@@ -52,56 +52,62 @@ def test_batch_reads_all_and_not_in_the_callers_thread() -> None:
     assert not worker.busy
 
 
-def test_hanging_read_is_stepped_over_and_left_out_until_it_returns() -> None:
-    release = threading.Event()
+class Hanging:
+    """A read that hangs until it is released, and a clock that stands still but for ten seconds each time it hangs."""
 
-    def hang() -> Sequence[float]:
-        assert release.wait(_LIMIT_S)
+    def __init__(self) -> None:
+        self.release, self._hung = threading.Event(), 0
+
+    def read(self) -> Sequence[float]:
+        if not self.release.is_set():
+            self._hung += 1
+        assert self.release.wait(_LIMIT_S)
         return (1.0, 2.0)
 
-    slots = _slots(bad=Script(read=hang), good=Script())
-    bad, worker = slots[0], Worker(0.05, time.monotonic)
+    def now_s(self) -> float:
+        return 10.0 * self._hung
+
+
+def test_hanging_read_is_stepped_over_and_left_out_until_it_returns() -> None:
+    hanging = Hanging()
+    slots = _slots(bad=Script(read=hanging.read), good=Script())
+    bad, worker = slots[0], Worker(5.0, hanging.now_s)
     worker.start(slots, 1.0)
     assert set(_finish(worker)) == {"good"}
     assert (bad.health.state, bad.health.errors) == (State.HUNG, {"deadline": 1})
     worker.start(slots, 2.0)
     assert set(_finish(worker)) == {"good"}
     assert bad.health.errors == {"deadline": 1}, "a read that hangs is not begun again"
-    release.set()
+    hanging.release.set()
     wait_until(lambda: bad.health.state is State.ON, _LIMIT_S, "the collector is back")
     worker.start(slots, 3.0)
     assert set(_finish(worker)) == {"bad", "good"}
 
 
 def test_read_that_hangs_and_then_fails_counts_as_failing() -> None:
-    release = threading.Event()
+    hanging = Hanging()
 
-    def hang() -> Sequence[float]:
-        assert release.wait(_LIMIT_S)
+    def fail() -> Sequence[float]:
+        hanging.read()
         raise ValueError("late and wrong")
 
-    slots = _slots(bad=Script(read=hang))
-    worker = Worker(0.05, time.monotonic)
+    slots = _slots(bad=Script(read=fail))
+    worker = Worker(5.0, hanging.now_s)
     worker.start(slots, 1.0)
     assert _finish(worker) == {}
-    release.set()
+    hanging.release.set()
     wait_until(lambda: slots[0].health.state is State.FAILING, _LIMIT_S, "the failure is noted")
     assert slots[0].health.errors == {"deadline": 1, "ValueError": 1}
 
 
 def test_many_hanging_reads_cost_one_thread_each_and_no_more() -> None:
-    release = threading.Event()
-
-    def hang() -> Sequence[float]:
-        assert release.wait(_LIMIT_S)
-        return (1.0, 2.0)
-
-    slots = _slots(one=Script(read=hang), two=Script(read=hang), three=Script())
-    worker = Worker(0.02, time.monotonic)
+    hanging = Hanging()
+    slots = _slots(one=Script(read=hanging.read), two=Script(read=hanging.read), three=Script())
+    worker = Worker(5.0, hanging.now_s)
     before = threading.active_count()
     for _ in range(5):
         worker.start(slots, 1.0)
         assert set(_finish(worker)) == {"three"}
     assert threading.active_count() - before <= 3
-    release.set()
+    hanging.release.set()
     wait_until(lambda: threading.active_count() <= before, _LIMIT_S, "the threads have ended")
