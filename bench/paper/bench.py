@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import mkdtemp
 
 from bench.paper.hosts import Shown, written
 from bench.paper.recorded import Past
@@ -42,10 +43,8 @@ class Bench:
     runs_at: Path | None = None
 
     def new(self, name: str) -> Path:
-        """An empty folder for a part."""
-        place = self.folder / name
-        place.mkdir()
-        return place
+        """An empty folder for a part, another one each time: what failed for one part is tried anew for the next."""
+        return Path(mkdtemp(prefix=f"{name}-", dir=self.folder))
 
     @cached_property
     def past(self) -> Past:

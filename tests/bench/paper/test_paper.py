@@ -120,3 +120,10 @@ def test_table_shows_theirs_beside_ours_and_a_dash_for_none() -> None:
 
 def test_full_run_has_all_workloads_ten_times() -> None:
     assert (FULL.names, FULL.times) == (tuple(WORKLOADS), 10)
+
+
+def test_what_failed_is_tried_anew_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, QUICK)
+    first, second = bench.new("runs"), bench.new("runs")
+    assert first != second
+    assert [list(place.iterdir()) for place in (first, second)] == [[], []]
