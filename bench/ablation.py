@@ -23,7 +23,7 @@ from bench.detection.paired import paired_roc
 from bench.detection.points import rank
 from bench.detection.replay import features_of, learned, shipped_judge
 from bench.detection.report import mean, plain
-from bench.detection.sets import SETS, DataError, Declared, Figures, files, load
+from bench.detection.sets import NAMES, RUNS, SETS, DataError, Declared, Figures, files, load
 from detector.burst import ordinary
 from detector.detectors.deviation import Deviation
 from detector.detectors.forest import Forest
@@ -36,8 +36,7 @@ from detector.model import DISTINCT_R, INDEPENDENT_R, Parts, fit_scaled, folds, 
 from detector.scaling import LEAST_SPREAD, MAD_TO_SIGMA, Scaler, fit_scaler
 from tests.recorded import DATA
 
-MEAN, RUNS = "mean", "hpas"
-_NAMES = (*SETS, RUNS)
+MEAN = "mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a row for each variant and, where asked to, one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.ablation", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder with a folder for each set")
-    parser.add_argument("--sets", type=some_of(_NAMES), default=list(_NAMES), help=f"some of {','.join(_NAMES)}")
+    parser.add_argument("--sets", type=some_of(NAMES), default=list(NAMES), help=f"some of {','.join(NAMES)}")
     parser.add_argument(
         "--variants", type=some_of(VARIANTS), default=list(VARIANTS), help=f"rows, some of {','.join(VARIANTS)}"
     )

@@ -18,20 +18,18 @@ from pathlib import Path
 from bench.arguments import some_of, within
 from bench.detection import hpas, machines, runs
 from bench.detection.report import plain, table
-from bench.detection.sets import SETS, DataError, Figures, Options, files
+from bench.detection.sets import NAMES, RUNS, SETS, DataError, Figures, Options, files
 from bench.pool import pool
 from detector.schedule import LEAST_SAMPLES
 from tests.recorded import DATA
 
-RUNS = "hpas"
-_NAMES = (*SETS, RUNS)
 _ADAPTIVE = "adaptive"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.detection", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder with a folder for each set")
-    parser.add_argument("--sets", type=some_of(_NAMES), default=list(_NAMES), help=f"some of {','.join(_NAMES)}")
+    parser.add_argument("--sets", type=some_of(NAMES), default=list(NAMES), help=f"some of {','.join(NAMES)}")
     parser.add_argument("--jobs", type=within(int, 1, 1000), default=os.cpu_count() or 1, help="processes")
     parser.add_argument(
         "--smooth", type=within(int, 1, 10_000), default=1, help="rank by the causal mean of so many scores"

@@ -77,6 +77,8 @@ SETS = {
     "asd": Declared(300.0),
     "jumpstarter": Declared(300.0),
 }
+RUNS = "hpas"  # of an application, not days of a machine
+NAMES = (*SETS, RUNS)
 
 
 def files(folder: Path) -> Sequence[Path]:

@@ -103,7 +103,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Record, judge, tell."""
-    given = _parser().parse_args(argv)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if given.out and given.out.exists() and any(given.out.iterdir()):
+        parser.error(f"--out: {given.out} is not empty")
     with tempfile.TemporaryDirectory(prefix="hostpulse-normal-") as place:
         folder = given.recording or given.out or Path(place) / "recording"
         if not given.recording:

@@ -52,3 +52,12 @@ def test_flags_that_cannot_be_are_refused(flags: list[str], capsys: pytest.Captu
     with pytest.raises(SystemExit):
         normal.main(flags)
     assert flags[0].partition("=")[0] in capsys.readouterr().err
+
+
+def test_folder_that_holds_something_is_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "of before").touch()
+    with pytest.raises(SystemExit):
+        normal.main([f"--out={tmp_path}"])
+    assert f"--out: {tmp_path} is not empty" in capsys.readouterr().err
