@@ -39,13 +39,17 @@ class Ask(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field value NVML_FI_DEV_``name``, asked for in one call with all others; ``divisor`` of its units are ours."""
+    """A field value NVML_FI_DEV_``name``, asked for in one call with all others; ``divisor`` of its units are ours.
+
+    ``number`` is its id where a driver has another one than the binding.
+    """
 
     name: str
     family: Family
     labels: tuple[str, ...] = ()
     divisor: float = 1.0
     scope: int = 0
+    number: int | None = None
 
 
 def asking(call: Callable[..., Any], *arguments: int) -> Callable[[Any], Any]:
@@ -135,7 +139,7 @@ class _Gpu:
         """Find out what there is; of equal series the first counts. ``Lost`` leaves things as they were."""
         label, seen, kept_fields, kept_asks = self.device.label, dict[Series, None](), [], []
         listed = [
-            (field, (getattr(nvml, f"NVML_FI_DEV_{field.name}"), field.scope))
+            (field, (field.number or getattr(nvml, f"NVML_FI_DEV_{field.name}"), field.scope))
             for field in fields
             if wanted(field.family)
         ]

@@ -23,6 +23,9 @@ _REASONS = {
     "hw_thermal_slowdown": "HW_THERM_SLOWDOWN",
     "hw_power_brake_slowdown": "HW_POWER_BRAKE_SLOWDOWN",
 }
+# Drivers up to 580.65 know three of them by these ids, which have meant since then how power is smoothed:
+# https://docs.nvidia.com/deploy/nvml-api/known-issues.html
+_EARLIER_IDS = {"sw_thermal_slowdown": 251, "hw_thermal_slowdown": 252, "hw_power_brake_slowdown": 253}
 _POLICIES = (
     *("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY"),
     *("TOTAL_APP_CLOCKS", "TOTAL_BASE_CLOCKS"),
@@ -55,6 +58,12 @@ class GpuNowCollector(GpuCollector):
         *(
             Field(f"CLOCKS_EVENT_REASON_{name}", gpu.CLOCK_EVENT_SECONDS, (reason,), _NANOSECONDS)
             for reason, name in _REASONS.items()
+        ),
+        *(
+            Field(
+                f"CLOCKS_EVENT_REASON_{_REASONS[reason]}", gpu.CLOCK_EVENT_SECONDS, (reason,), _NANOSECONDS, number=id_
+            )
+            for reason, id_ in _EARLIER_IDS.items()
         ),
         *(Field(f"PERF_POLICY_{name}", gpu.VIOLATION_SECONDS, (name.lower(),), _NANOSECONDS) for name in _POLICIES),
         Field("PCIE_COUNT_RX_BYTES", gpuhealth.PCIE_RECEIVE_BYTES),
