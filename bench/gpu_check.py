@@ -53,6 +53,7 @@ class Twin:
     """The same quantity in nvidia-smi: a field, what of ours it is, how many of ours one of its units is.
 
     ``slack`` is how far apart, in its units, two right values may be: it rounds, and gauges move within a look.
+    ``lacking`` is the value of ours of which nvidia-smi says that there is none.
     """
 
     field: str
@@ -60,6 +61,7 @@ class Twin:
     labels: tuple[str, ...] = ()
     unit: float = 1.0
     slack: float = 1.0
+    lacking: float | None = None
 
 
 def _twins() -> Iterator[Twin]:
@@ -95,7 +97,7 @@ def _twins() -> Iterator[Twin]:
         Twin("remapped_rows.pending", gpuhealth.REMAPPED_ROWS_PENDING, (), 1.0, 0),
         Twin("remapped_rows.failure", gpuhealth.ROW_REMAP_FAILURE, (), 1.0, 0),
         Twin("gpu_recovery_action", gpuhealth.RECOVERY_ACTION, (), 1.0, 0),
-        Twin("fabric.state", gpuhealth.FABRIC_STATE, (), 1.0, 0),
+        Twin("fabric.state", gpuhealth.FABRIC_STATE, (), 1.0, 0, lacking=0.0),
     )
     for field, domain in (("graphics", "graphics"), ("sm", "sm"), ("memory", "memory"), ("video", "video")):
         yield Twin(f"clocks.current.{field}", gpu.CLOCK_HERTZ, (domain,), _MHZ, 50)
@@ -167,7 +169,8 @@ def differences(
 
 def _difference(ours: list[float], theirs: float | None, twin: Twin) -> str:
     if theirs is None:
-        return "" if not ours or all(map(isnan, ours)) else f"ours {ours}, nvidia-smi has none"
+        none = all(isnan(value) or value == twin.lacking for value in ours)
+        return "" if none else f"ours {ours}, nvidia-smi has none"
     slack = twin.slack * twin.unit * 1.0000001
     agree = bool(ours) and min(ours) - slack <= theirs * twin.unit <= max(ours) + slack
     return "" if agree else f"ours {ours or 'none'}, nvidia-smi {theirs * twin.unit:g}"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench import gpu_check
+from catalog.families import gpuhealth
 from exporter.nvml import SESSION
 from tests.nvml import Stub, build, profiles
 from tests.tree import ROOT
@@ -80,6 +81,15 @@ def test_values_that_differ_fail_the_check_and_are_named(smi: Stub) -> None:
         "fan.speed of GPU 0": "ours [0.3, 0.3], nvidia-smi has none",
     }
     assert "power.draw.average of GPU 0" in table
+
+
+def test_gpu_outside_a_fabric_has_no_state_of_it_in_nvidia_smi() -> None:
+    def difference(state: float) -> str:
+        values = {gpuhealth.FABRIC_STATE("0"): state}
+        return gpu_check.differences(values, [{"index": "0", "fabric.state": "N/A"}], values)["fabric.state of GPU 0"]
+
+    assert difference(0.0) == ""
+    assert difference(3.0) == "ours [3.0, 3.0], nvidia-smi has none"
 
 
 @pytest.mark.usefixtures("smi")
