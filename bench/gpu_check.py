@@ -38,12 +38,12 @@ _COLLECTORS = ("gpu", "gpuhealth", "gpugpm", "gpumig", "gpumiggpm", "gpumode", "
 _MIB, _MHZ, _PERCENT = 1048576.0, 1e6, 0.01
 _WORDS: Mapping[str, float] = {
     **dict.fromkeys(("Not Active", "No", "Disabled", "None"), 0.0),
-    **dict.fromkeys(("Active", "Yes", "Enabled", "Not Started", "Reset"), 1.0),
-    **dict.fromkeys(("In Progress", "Reboot"), 2.0),
+    **dict.fromkeys(("Active", "Yes", "Enabled", "Not Started", "Reset", "GPU Reset"), 1.0),
+    **dict.fromkeys(("In Progress", "Reboot", "Node Reboot"), 2.0),
     **dict.fromkeys(("Completed", "Drain P2P"), 3.0),
     "Drain and Reset": 4.0,
 }
-_LACKING = re.compile(r"\[?(N/A|Not Supported|Requested functionality has been deprecated)\]?|")
+_LACKING = re.compile(r"\[.*\]|N/A|Not Supported|Requested functionality has been deprecated|")
 _EVENTS = ("sw_power_cap", "sync_boost", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _INTERVALS = ("1s", "100ms")
 
@@ -116,10 +116,10 @@ def _twins() -> Iterator[Twin]:
 
 
 def number(text: str) -> float | None:
-    """What nvidia-smi says as a number, in its unit; None for what the GPU does not have.
+    """What nvidia-smi says as a number, in its unit; None for what the GPU does not have or does not tell now.
 
-    >>> [number(text) for text in ("631.95 W", "P8", "Not Active", "[N/A]", "0x5")]
-    [631.95, 8.0, 0.0, None, 5.0]
+    >>> [number(text) for text in ("631.95 W", "P8", "Not Active", "[N/A]", "[GPU requires reset]", "0x5")]
+    [631.95, 8.0, 0.0, None, None, 5.0]
     """
     text = text.strip()
     if text in _WORDS:
@@ -162,12 +162,15 @@ def differences(
                 continue
             series = twin.family(row["index"], *twin.labels)
             ours = [value for value in (before.get(series), after.get(series)) if value is not None]
-            value = number(row[twin.field])
-            found[f"{twin.field} of GPU {row['index']}"] = _difference(ours, value, twin)
+            found[f"{twin.field} of GPU {row['index']}"] = _difference(ours, row[twin.field], twin)
     return found
 
 
-def _difference(ours: list[float], theirs: float | None, twin: Twin) -> str:
+def _difference(ours: list[float], said: str, twin: Twin) -> str:
+    try:
+        theirs = number(said)
+    except ValueError as error:
+        return f"ours {ours or 'none'}, {error}"
     if theirs is None:
         none = all(isnan(value) or value == twin.lacking for value in ours)
         return "" if none else f"ours {ours}, nvidia-smi has none"

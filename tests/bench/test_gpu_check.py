@@ -92,6 +92,18 @@ def test_gpu_outside_a_fabric_has_no_state_of_it_in_nvidia_smi() -> None:
     assert difference(3.0) == "ours [3.0, 3.0], nvidia-smi has none"
 
 
+def test_word_of_nvidia_smi_that_is_not_known_is_a_difference_and_not_the_end() -> None:
+    values = {gpuhealth.RECOVERY_ACTION("0"): 1.0}
+
+    def difference(said: str) -> str:
+        row = {"index": "0", "gpu_recovery_action": said}
+        return gpu_check.differences(values, [row], values)["gpu_recovery_action of GPU 0"]
+
+    assert difference("GPU Reset") == ""
+    assert difference("Repair") == "ours [1.0, 1.0], nvidia-smi says 'Repair', which is no number"
+    assert difference("[Unknown Error]") == "ours [1.0, 1.0], nvidia-smi has none"
+
+
 @pytest.mark.usefixtures("smi")
 def test_every_field_of_the_check_is_read_by_a_collector() -> None:
     with ExitStack() as stack:
