@@ -76,7 +76,7 @@ def _twins() -> Iterator[Twin]:
         Twin("memory.reserved", gpu.MEMORY_RESERVED_BYTES, (), _MIB),
         Twin("memory.used", gpu.MEMORY_USED_BYTES, (), _MIB),
         Twin("memory.free", gpu.MEMORY_FREE_BYTES, (), _MIB),
-        Twin("power.draw.average", gpu.POWER_WATTS, (), 1.0, 5),
+        Twin("power.draw", gpu.POWER_WATTS, (), 1.0, 5),
         Twin("power.draw.instant", gpu.POWER_INSTANT_WATTS, (), 1.0, 30),
         Twin("enforced.power.limit", gpu.POWER_LIMIT_WATTS, ("current",)),
         Twin("power.limit", gpu.POWER_LIMIT_WATTS, ("requested",)),

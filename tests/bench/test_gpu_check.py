@@ -22,7 +22,7 @@ from tests.tree import ROOT
 SAID = {
     "index": "0", "utilization.gpu": "100 %", "utilization.memory": "11 %", "memory.total": "81559 MiB",
     "memory.reserved": "479 MiB", "memory.used": "19818 MiB", "memory.free": "61263 MiB",
-    "power.draw.average": "631.95 W", "power.draw.instant": "625.68 W",
+    "power.draw": "631.95 W", "power.draw.instant": "625.68 W",
     "enforced.power.limit": "700.00 W", "power.min_limit": "200.00 W",
     "temperature.gpu": "59", "temperature.memory": "54", "temperature.gpu.tlimit": "26", "fan.speed": "[N/A]",
     "pstate": "P0", "pcie.link.gen.current": "5", "pcie.link.width.max": "16", "clocks.current.sm": "1980 MHz",
@@ -76,11 +76,17 @@ def test_values_that_differ_fail_the_check_and_are_named(smi: Stub) -> None:
     status, figures, table = _checked()
     assert status == 1
     assert figures["different"] == {
-        "power.draw.average of GPU 0": "ours [500.0, 500.0], nvidia-smi 631.95",
+        "power.draw of GPU 0": "ours [500.0, 500.0], nvidia-smi 631.95",
         "temperature.gpu.tlimit of GPU 0": "ours none, nvidia-smi 26",
         "fan.speed of GPU 0": "ours [0.3, 0.3], nvidia-smi has none",
     }
-    assert "power.draw.average of GPU 0" in table
+    assert "power.draw of GPU 0" in table
+
+
+def test_power_of_a_gpu_that_does_not_average_agrees(smi: Stub) -> None:
+    smi.say({"field.185": "!3", "power": 631950}, gpu="*")
+    status, figures, _ = _checked()
+    assert (status, figures["different"]) == (0, {})
 
 
 def test_gpu_outside_a_fabric_has_no_state_of_it_in_nvidia_smi() -> None:
