@@ -23,7 +23,7 @@ _PCIE_ERRORS = (
 _NVLINK_ERRORS = ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY", "ECC_DATA")
 _SEVERITIES = {"corrected": "SBE", "uncorrected": "DBE"}
 _LOCATIONS = {"sram": 7, "dram": 2}  # NVML_MEMORY_LOCATION_…
-_MOST_FANS, _MOST_LINKS = 4, 18
+_MOST_FANS = 4
 _BANKS = ("max", "high", "partial", "low", "none")
 
 
@@ -122,7 +122,7 @@ class GpuHealthCollector(GpuCollector):
         def active_links(handle: Any) -> int:
             """NVLinks that are up; the error of the first one where none can be asked."""
             up, refusal = [], None
-            for link in range(_MOST_LINKS):
+            for link in range(nvml.NVML_NVLINK_MAX_LINKS):
                 try:
                     up.append(nvml.nvmlDeviceGetNvLinkState(handle, link))
                 except nvml.NVMLError as error:

@@ -1,10 +1,11 @@
-"""GPUs of drivers that number fields otherwise than the binding."""
+"""GPUs that differ from those of the profiles: in how their driver numbers fields, in how many parts they have."""
 
 from __future__ import annotations
 
 from contextlib import closing
 
-from catalog.families import gpu
+from catalog.families import gpu, gpuhealth
+from exporter.nvml import SESSION
 from tests.exporter.nvml import collector, of, readings
 from tests.nvml import Stub, profiles
 
@@ -31,3 +32,11 @@ def test_how_power_is_smoothed_is_not_taken_for_time_with_slow_clocks(stub: Stub
         values = readings(one)
         assert not any(of(values, gpu.CLOCK_EVENT_SECONDS).values())
         assert len(of(values, gpu.CLOCK_EVENT_SECONDS)) == 5
+
+
+def test_as_many_links_are_counted_as_there_can_be(stub: Stub) -> None:
+    stub.say(profiles.host(profiles.H100))
+    stub.say({f"nvlink.{link}": 1 for link in range(64)}, gpu="*")
+    with closing(collector("gpuhealth")) as one:
+        links = of(readings(one), gpuhealth.NVLINK_ACTIVE_LINKS)
+        assert links == {"0": SESSION.nvml.NVML_NVLINK_MAX_LINKS}
