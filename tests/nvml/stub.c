@@ -260,6 +260,7 @@ int nvmlDeviceGetMemoryInfo_v2(Device *d, struct memory_v2 *out) {
 struct margin { u32 version; int margin; };
 int nvmlDeviceGetMarginTemperature(Device *d, struct margin *out) {
     BEGIN(d);
+    if (out->version != 0x01000008) return 25;
     if (!(r = text(d, "margin", v))) out->margin = atoi(v);
     return r;
 }
@@ -272,6 +273,7 @@ int nvmlDeviceGetRowRemapperHistogram(Device *d, u32 *out) {
 struct fabric { u32 version; unsigned char cluster[16]; u32 status, clique; unsigned char state; u32 health; };
 int nvmlDeviceGetGpuFabricInfoV(Device *d, struct fabric *out) {
     BEGIN(d);
+    if (out->version != 0x02000024) return 25;
     if (!(r = text(d, "fabric", v))) out->state = (unsigned char)atoi(v);
     return r;
 }
