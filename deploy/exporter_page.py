@@ -198,6 +198,10 @@ Calls to the driver take a lock of the whole driver and may block, so they are m
 the one that samples the fast tier. All field values of a GPU are asked for in one call. What a GPU or a driver does not
 have is found out once, when NVML is opened, and has no series.
 
+While the exporter runs it holds the GPUs open: to reset one (`nvidia-smi --gpu-reset`) or to unload the driver, stop it
+first. The driver's counts of bytes over PCI Express (`hostpulse_gpu_pcie_receive_bytes_total` and `…_transmit_…`) may
+be of 32 bits, which would begin anew within a second above 4 GB/s; that is untried.
+
 A GPU that falls off the bus has `hostpulse_gpu_up` 0 and no other values. Its series stay, and so does its label
 `gpu`, even when the driver numbers the others anew. While one is lost NVML is closed and opened again once a minute,
 which finds it once it is back.

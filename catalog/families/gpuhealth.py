@@ -175,7 +175,8 @@ RETIRED_PAGES_PENDING = gpu_family(
 RECOVERY_ACTION = gpu_family(
     "recovery_action",
     Unit.ENUM,
-    "What the driver asks for: 0 nothing, 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 to 7 larger resets.",
+    "What the driver asks for: 0 nothing, 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, "
+    "5 recover the IMEX domain, 6 reset of the bus, 7 restart.",
     f"{_FIELDS}_GET_GPU_RECOVERY_ACTION",
     dcgm("DEV_GPU_RECOVERY_ACTION"),
     tier=Tier.SLOW,
