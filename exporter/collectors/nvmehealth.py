@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import nan
 
 from catalog.families import storage
@@ -12,8 +13,10 @@ from catalog.family import Tier
 from catalog.series import Series
 from exporter.collector import Collector, Context, Unavailable
 from exporter.nvmehealth import Health, ask, health_in
+from exporter.patience import Patience
 
 _DIRECTORY = "/sys/class/nvme"
+_PATIENCE_S = 1.0  # a drive that is dying keeps a command for a minute, as long as the kernel waits for it
 
 
 class NvmehealthCollector(Collector):
@@ -32,6 +35,7 @@ class NvmehealthCollector(Collector):
 
     def __init__(self, context: Context) -> None:
         self._host = context.host
+        self._patience = Patience[Health](_PATIENCE_S)
         self.series = ()
         if not self._host.names(_DIRECTORY):
             raise Unavailable(f"nothing at {_DIRECTORY}/*: no NVMe drive")
@@ -44,16 +48,17 @@ class NvmehealthCollector(Collector):
 
     def read(self) -> list[float]:
         """What each controller says; NaN for one that does not answer any more. OSError where none does."""
-        readings, refused, answered = dict[Series, float](), None, False
-        for device in self._host.names(_DIRECTORY):
-            try:
-                readings |= _of(device, self._asked(f"/dev/{device}"))
-                answered = True
-            except OSError as error:
-                refused = error
+        devices = self._host.names(_DIRECTORY)
+        answers = self._patience.together({device: partial(self._asked, f"/dev/{device}") for device in devices})
+        readings, refusals = dict[Series, float](), list[OSError]()
+        for device, answer in answers.items():
+            if isinstance(answer, OSError):
+                refusals.append(answer)
                 readings |= {series: nan for series in self.series if series.label("device") == device}
-        if refused is not None and not answered:
-            raise refused
+            else:
+                readings |= _of(device, answer)
+        if refusals and len(refusals) == len(answers):
+            raise refusals[-1]
         if tuple(readings) != self.series:
             self.series = tuple(readings)
         return list(readings.values())

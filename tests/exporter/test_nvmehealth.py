@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from exporter.host import Host
 from exporter.nvmehealth import PAGE_BYTES, ask, health_in
 from tests.exporter.collectors import latest, opened
 from tests.hosts import written
+from tests.servers import wait_until
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -104,6 +106,24 @@ def test_drive_that_falls_silent_has_gaps_and_the_others_go_on(tmp_path: Path, m
     assert used['storage_nvme_used_ratio{device="nvme1"}'] == 0.2
     assert math.isnan(used['storage_nvme_used_ratio{device="nvme0"}'])
     assert collector.series is layout
+    collector.close()
+
+
+def test_drive_that_does_not_answer_holds_up_neither_the_others_nor_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = threading.Event()
+
+    def answer(location: str) -> bytes:
+        if location.endswith("nvme0"):
+            assert let_go.wait(60)
+        return log_page(used=20)
+
+    monkeypatch.setattr(collecting, "ask", answer)
+    collector = opened("nvmehealth", drives(tmp_path, "nvme0", "nvme1"))
+    assert {series.label("device") for series in collector.series} == {"nvme1"}
+    let_go.set()
+    wait_until(lambda: 'storage_nvme_used_ratio{device="nvme0"}' in latest(collector), 60, "both answer")
     collector.close()
 
 
