@@ -167,6 +167,11 @@ def counting_fit(state: HostState, judge: Judge) -> HostState:
     return replace(state, fits=state.fits + 1)
 
 
+def due_from(first_s: float) -> Judging:
+    """A fit is due once, from that time on."""
+    return Judging(scoring_step, lambda state, end_s, _: not state.fits and end_s - START_S >= first_s, counting_fit)
+
+
 SCORING = Judging(scoring_step, never_due, counting_fit)
 
 

@@ -14,7 +14,6 @@ import pytest
 from detector.frame import Frame
 from detector.judge import Judge
 from detector.sink import Judged
-from detector.source import Host
 from detector.state import HostState
 from detector.trainer import Judging
 from detector.verdict import Phase, Verdict
@@ -26,6 +25,7 @@ from tests.detector.shell.stepped import (
     MadeSource,
     Notebook,
     counting_fit,
+    due_from,
     never_due,
     scoring_step,
     settings,
@@ -225,11 +225,6 @@ def test_host_whose_clock_was_set_back_is_learned_anew(caplog: pytest.LogCapture
     assert "went back" in caplog.text
 
 
-def due_from(first_s: float) -> Judging:
-    """A fit is due once, from that time on."""
-    return Judging(scoring_step, lambda state, end_s, _: not state.fits and end_s - START_S >= first_s, counting_fit)
-
-
 def test_model_is_fitted_when_due_and_then_used() -> None:
     bench = Bench(due_from(10))
     bench.go(20, each=lambda: wait_for_fit(bench))
@@ -258,27 +253,6 @@ def test_scoring_goes_on_during_a_fit_and_no_window_is_lost_by_it() -> None:
     assert watch.state.last_end_s - START_S == 24
 
 
-def test_episode_that_was_told_during_a_fit_stays_counted() -> None:
-    let_go = threading.Event()
-
-    def slow_fit(state: HostState, judge: Judge) -> HostState:
-        assert let_go.wait(30)
-        return replace(state, fits=state.fits + 1)
-
-    def step(frame: Frame, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
-        opens = not state.fits and end_s - START_S == 15
-        state, verdict = scoring_step(frame, state, end_s, judge)
-        return replace(state, episodes=state.episodes + opens, pages=state.pages + opens), verdict
-
-    bench = Bench(Judging(step, due_from(10).due, slow_fit))
-    bench.go(20)
-    let_go.set()
-    wait_for_fit(bench)
-    bench.go(5)
-    (watch,) = bench.loop._watches.values()
-    assert (watch.state.fits, watch.state.episodes, watch.state.pages) == (1, 1, 1)
-
-
 def test_one_model_is_fitted_at_a_time() -> None:
     running, most = itertools.count(), []
     lock = threading.Lock()
@@ -292,23 +266,6 @@ def test_one_model_is_fitted_at_a_time() -> None:
     bench = Bench(Judging(scoring_step, due_from(5).due, watched_fit), hosts=(HOST, OTHER))
     bench.go(20, each=lambda: wait_for_fit(bench))
     assert most == [0, 1]
-
-
-def test_fits_that_would_wait_for_long_are_begun_later_as_what_is_judged_meanwhile_is_kept() -> None:
-    let_go = threading.Event()
-
-    def slow_fit(state: HostState, judge: Judge) -> HostState:
-        assert let_go.wait(60)
-        return replace(state, fits=state.fits + 1)
-
-    hosts = tuple(Host(f"{number}:1", "hostpulse") for number in range(6))
-    bench = Bench(Judging(scoring_step, due_from(10).due, slow_fit), hosts=hosts)
-    bench.go(20)
-    assert [bool(watch.fit) for watch in bench.loop._watches.values()] == [True] * 2 + [False] * 4
-    let_go.set()
-    bench.go(10, each=lambda: wait_for_fit(bench))
-    assert [watch.state.fits for watch in bench.loop._watches.values()] == [1] * 6
-    assert bench.notebook.ends_s(hosts[-1]) == list(range(3, 30))
 
 
 def test_failed_fit_is_counted_and_tried_again_later(caplog: pytest.LogCaptureFixture) -> None:

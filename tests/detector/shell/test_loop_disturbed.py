@@ -1,22 +1,27 @@
-"""The loop where something odd comes between: answers that nobody understands, settings at an unlucky moment."""
+"""The loop where something comes between: answers that nobody understands, settings at an unlucky moment, long fits."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from detector.frame import Frame
+from detector.judge import Judge
 from detector.source import Host
+from detector.state import HostState
 from detector.store import Store
 from detector.trainer import Judging
-from detector.verdict import Phase
+from detector.verdict import Phase, Verdict
 from tests.detector.shell.stepped import (
     HOST,
     START_S,
     Bench,
     MadeSource,
     counting_fit,
+    due_from,
     scoring_step,
     wait_for_fit,
 )
@@ -64,3 +69,41 @@ def test_settings_that_are_taken_over_while_a_saved_model_is_looked_for_do_not_c
     bench.go(10)
     assert bench.notebook.ends_s() == list(range(3, 37))
     assert all(judged.verdict.phase is Phase.PROVISIONAL for judged in bench.notebook.judged[-17:])
+
+
+def test_episode_that_was_told_during_a_fit_stays_counted() -> None:
+    let_go = threading.Event()
+
+    def slow_fit(state: HostState, judge: Judge) -> HostState:
+        assert let_go.wait(30)
+        return replace(state, fits=state.fits + 1)
+
+    def step(frame: Frame, state: HostState, end_s: float, judge: Judge) -> tuple[HostState, Verdict]:
+        opens = not state.fits and end_s - START_S == 15
+        state, verdict = scoring_step(frame, state, end_s, judge)
+        return replace(state, episodes=state.episodes + opens, pages=state.pages + opens), verdict
+
+    bench = Bench(Judging(step, due_from(10).due, slow_fit))
+    bench.go(20)
+    let_go.set()
+    wait_for_fit(bench)
+    bench.go(5)
+    (watch,) = bench.loop._watches.values()
+    assert (watch.state.fits, watch.state.episodes, watch.state.pages) == (1, 1, 1)
+
+
+def test_fits_that_would_wait_for_long_are_begun_later_as_what_is_judged_meanwhile_is_kept() -> None:
+    let_go = threading.Event()
+
+    def slow_fit(state: HostState, judge: Judge) -> HostState:
+        assert let_go.wait(60)
+        return replace(state, fits=state.fits + 1)
+
+    hosts = tuple(Host(f"{number}:1", "hostpulse") for number in range(6))
+    bench = Bench(Judging(scoring_step, due_from(10).due, slow_fit), hosts=hosts)
+    bench.go(20)
+    assert sum(watch.fit is not None for watch in bench.loop._watches.values()) == 2
+    let_go.set()
+    bench.go(10, each=lambda: wait_for_fit(bench))
+    assert [watch.state.fits for watch in bench.loop._watches.values()] == [1] * 6
+    assert bench.notebook.ends_s(hosts[-1]) == list(range(3, 30))
