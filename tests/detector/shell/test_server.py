@@ -268,7 +268,7 @@ def test_incidents_are_not_kept_for_clients_that_have_gone(path: str) -> None:
     try:
         for _ in range(20):
             with socket.create_connection(site.address, 5) as gone:
-                gone.sendall(b"GET /api/v1/incidents HTTP/1.1\r\nHost: x\r\n\r\n")
+                gone.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert site.get("/api/v1/incidents").json()["incidents"], "there are some, and all before were asked for"
         assert sum(isinstance(thing, Incident) for thing in gc.get_objects()) == before
     finally:
