@@ -346,13 +346,13 @@ def test_labels_of_causes_that_are_over_are_not_kept() -> None:
     with Receiver(lambda sent: (204, "")) as store:
         bench = Bench(store.url)
         for number in range(40):
-            cause = replace(CAUSES[0], channel=f"channel_{number}")
+            cause = replace(CAUSES[0], channel=f"channel_{number:02}")
             bench.sink.publish(alarm(end_s=end_s + number, causes=(cause,)))
         bench.await_empty()
         text = str(bench.sink._labels)
         bench.sink.leave(HOST)
         bench.sink.close()
-    assert [number for number in range(40) if f"channel_{number}" in text] == [39]
+    assert [number for number in range(40) if f"channel_{number:02}" in text] == [39]
     assert bench.sink._labels == {}
 
 
