@@ -58,7 +58,7 @@ def key_of(watch: Watch) -> Key | None:
 class Companies:
     """Remembers the newest windows of each group, so that a host that is read late still finds its peers' there."""
 
-    _boards: dict[Key, dict[float, dict[str, Features]]] = field(default_factory=dict)
+    _boards: dict[Key, dict[str, dict[float, Features]]] = field(default_factory=dict)
 
     def of(self, pieces: Sequence[Piece], end_s: float, watches: Iterable[Watch]) -> Company:
         """The company of ``pieces``, all of one group, among all ``watches``, in the window that ends at ``end_s``.
@@ -68,12 +68,18 @@ class Companies:
         key = key_of(pieces[0].watch) if pieces else None
         if key is None:
             return ALONE
-        board = self._boards.setdefault(key, {})
-        here = board.setdefault(end_s, {})
-        here |= {piece.watch.host.instance: piece.window for piece in pieces if piece.window is not None}
-        while len(board) > _ENDS_KEPT:  # the first that came, not the earliest: the clock of one host may be ahead
-            del board[next(iter(board))]
         group = [watch for watch in watches if key_of(watch) == key]
+        board = self._boards.setdefault(key, {})
+        for gone in board.keys() - {watch.host.instance for watch in group}:
+            del board[gone]
+        for piece in pieces:
+            if piece.window is not None:
+                own = board.setdefault(piece.watch.host.instance, {})
+                own[end_s] = piece.window
+                # Of each host the first that came: a clock that is ahead, or a host that catches up, costs no other's.
+                if len(own) > _ENDS_KEPT:
+                    del own[next(iter(own))]
+        here = {instance: own[end_s] for instance, own in board.items() if end_s in own}
         flagged = frozenset(watch.host.instance for watch in group if watch.state.episode.open)
         worked_on = frozenset(piece.watch.host.instance for piece in pieces if piece.judge_by.maintained)
         return gather(key[0], here, flagged, len(group), worked_on)

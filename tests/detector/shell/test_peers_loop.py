@@ -89,7 +89,7 @@ def test_host_whose_judging_fails_does_not_stop_its_peers(seen: _Seen, what: str
     assert [host for host, _ in bench.notebook.troubles] == [GROUP[1]]
 
 
-def test_late_host_finds_its_peers_though_the_clock_of_one_is_ahead() -> None:
+def test_late_host_finds_its_peers_though_the_clock_of_one_is_ahead_or_one_catches_up() -> None:
     companies, judge = Companies(), Judge()
     watches = [Watch(host, HostState.new(host.instance), judge) for host in GROUP]
     empty = Frame("any", np.empty(0), np.empty((0, 0)), ())
@@ -101,9 +101,11 @@ def test_late_host_finds_its_peers_though_the_clock_of_one_is_ahead() -> None:
         )
         return companies.of([Piece(one, batch, end_s, empty, judge, window) for one in judged], end_s, watches)
 
-    for number in range(20):
+    for number in range(20):  # its clock is ahead
         company(1e6 + number, watches[0])
     company(5.0, *watches[1:3])
+    for number in range(20):  # it catches up
+        company(-100.0 + number, watches[0])
     assert set(company(5.0, watches[3]).rows or ()) == {"b:1", "c:1", "d:1"}
 
 
