@@ -70,6 +70,7 @@ class Trainer:
         if fit is None or judge is None or watch.reading is not None or not fit.future.done():
             return False
         watch.fit = None
+        self._begun = [one for one in self._begun if one is not fit.future]  # its state is not kept for longer
         error = fit.future.exception()
         if error is not None:
             self._telemetry.count(outputs.FIT_ERRORS)
