@@ -150,14 +150,14 @@ class Store:
 def sweep(directory: Path) -> None:
     """Remove what programs left that were ended while they saved, and models a quarter older than the newest.
 
-    Those are of hosts that left; clocks may jump, so that none is asked. Nobody may be saving there. Raises OSError.
+    Those are of hosts that left; clocks may jump, so that none is asked. Nobody may be saving there. What cannot be
+    removed stays.
     """
-    for part in directory.glob(_PARTS):
-        part.unlink(missing_ok=True)
-    saved_s = {file: file.stat().st_mtime for file in directory.glob("*.npz")}
+    saved_s = {file: file.lstat().st_mtime for file in directory.glob("*.npz")}
     newest_s = max(saved_s.values(), default=0.0)
-    for file, file_s in saved_s.items():
-        if file_s < newest_s - _LONGEST_KEPT_S:
+    old = (file for file, file_s in saved_s.items() if file_s < newest_s - _LONGEST_KEPT_S)
+    for file in (*directory.glob(_PARTS), *old):
+        with contextlib.suppress(OSError):
             file.unlink()
 
 
