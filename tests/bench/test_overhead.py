@@ -80,11 +80,20 @@ def test_interval_that_the_exporter_would_not_take_is_told_what_is_allowed(capsy
     assert "--intervals: 'fast' is not allowed; allowed: a duration such as 100ms" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--seconds=2", "--rounds=3"], ["--rounds=0"], ["--seconds=0"]])
-def test_rounds_of_no_length_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--seconds=2", "--rounds=3"], "--seconds must be at least 1 for each of --rounds"),
+        (["--rounds=0"], "--rounds: '0' is not allowed; allowed: 1 to 1000"),
+        (["--seconds=0"], "--seconds: '0' is not allowed; allowed: 1 to 86400"),
+    ],
+)
+def test_rounds_of_no_length_are_refused(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         overhead.main(arguments)
-    assert "--seconds must be at least 1 for each of --rounds" in capsys.readouterr().err
+    assert complaint in capsys.readouterr().err
 
 
 def test_written_tree_of_a_large_host_is_measured_with_its_gpus(capsys: pytest.CaptureFixture[str]) -> None:
