@@ -123,7 +123,8 @@ class InterruptsCollector(FileCollector):
         names = sorted({*classes})
         self._told, self._counts = [told for told, _ in parts], [counts for _, counts in parts]
         self._classes = [names.index(name) for name in classes]
-        before = dict(zip(self.series, (*self._by_cpu, *self._by_class), strict=False))
+        sums = zip(self.series, (*self._by_cpu, *self._by_class), strict=False)
+        before = {one: count for one, count in sums if count >= 0.0}  # an impossible one is NaN and would stay
         self._by_cpu, self._by_class = [0.0] * len(cpus), [0.0] * len(names)
         for index, counts in zip(self._classes, self._counts, strict=True):
             self._by_class[index] += sum(counts)
@@ -142,7 +143,7 @@ class InterruptsCollector(FileCollector):
         """Have no sum fall, as a counter may not: a driver takes its row along, and a CPU all that it counted, which
         for the classes comes back with it. What was told goes on from where it was."""
         count = len(self._by_cpu)
-        same_cpus = [one for one in before if one.name == cpu.INTERRUPTS.name] == [*series[:count]]
+        same_cpus = [one for one in self.series if one.name == cpu.INTERRUPTS.name] == [*series[:count]]
         self._by_cpu = [max(now, before.get(one, now)) for one, now in zip(series, self._by_cpu, strict=False)]
         self._by_class = [
             max(now, before.get(one, now)) if same_cpus else before.get(one, now)

@@ -158,6 +158,18 @@ def test_interrupts_of_a_class_neither_fall_nor_jump_with_the_cpus(tmp_path: Pat
     collector.close()
 
 
+def test_impossible_count_does_not_outlast_a_change_of_cpus(tmp_path: Path) -> None:
+    both = "     CPU0 CPU1\nLOC: 100 200 Local timer interrupts\n"
+    collector = opened("interrupts", written(tmp_path, {"/proc/interrupts": both}))
+    told = []
+    for rows in (both.replace("100", "9" * 30), "     CPU0\nLOC: 110 Local timer interrupts\n"):
+        written(tmp_path, {"/proc/interrupts": rows})
+        told.append(latest(collector)['cpu_interrupts_by_class_total{class="LOC"}'])
+    assert math.isnan(told[0])
+    assert told[1] == 110
+    collector.close()
+
+
 def test_numbered_vectors_of_arm_are_told_by_their_description(tmp_path: Path) -> None:
     rows = (
         "           CPU0       CPU1\n"
