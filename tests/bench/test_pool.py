@@ -14,6 +14,10 @@ def _waits(seconds: float) -> bool:
     return Event().wait(seconds)
 
 
+def _next(number: int) -> int:
+    return number + 1
+
+
 def _interrupted(begun: list[Future[bool]]) -> None:
     with pool(1) as processes:
         begun.extend(processes.submit(_waits, 0.2) for _ in range(_MANY))
@@ -22,8 +26,8 @@ def _interrupted(begun: list[Future[bool]]) -> None:
 
 def test_work_whose_results_are_asked_for_is_done() -> None:
     with pool(2) as processes:
-        done = [processes.submit(abs, -number) for number in range(_MANY)]
-        assert [each.result() for each in done] == list(range(_MANY))
+        done = [processes.submit(_next, number) for number in range(_MANY)]
+        assert [each.result() for each in done] == list(range(1, _MANY + 1))
 
 
 def test_work_that_was_not_begun_is_dropped_when_somebody_interrupts() -> None:
