@@ -6,6 +6,7 @@ https://docs.kernel.org/filesystems/proc.html#miscellaneous-kernel-statistics-in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import gt
 
 from catalog.families import cpu, host
 from catalog.family import Tier
@@ -78,7 +79,7 @@ class StatCollector(FileCollector):
         count = len(self._cpus) - 1
         idle = slice(_IDLE_AT * count, min(_IDLE_AT + 2, self._width - 1) * count)
         now, before = values[idle], self._idle
-        if len(before) == len(now):
+        if len(before) == len(now) and any(map(gt, before, now)):
             values[idle] = now = [
                 then if new < then < new + _COUNTED_ANEW_S else new for new, then in zip(now, before, strict=True)
             ]
