@@ -105,8 +105,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Record, judge, tell."""
     parser = _parser()
     given = parser.parse_args(argv)
-    if given.out and given.out.exists() and any(given.out.iterdir()):
-        parser.error(f"--out: {given.out} is not empty")
+    if given.out and given.out.exists() and (not given.out.is_dir() or any(given.out.iterdir())):
+        parser.error(f"--out: {given.out} is not an empty folder")
     with tempfile.TemporaryDirectory(prefix="hostpulse-normal-") as place:
         folder = given.recording or given.out or Path(place) / "recording"
         if not given.recording:

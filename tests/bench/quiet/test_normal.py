@@ -58,6 +58,7 @@ def test_folder_that_holds_something_is_refused_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "of before").touch()
-    with pytest.raises(SystemExit):
-        normal.main([f"--out={tmp_path}"])
-    assert f"--out: {tmp_path} is not empty" in capsys.readouterr().err
+    for place in (tmp_path, tmp_path / "of before"):
+        with pytest.raises(SystemExit):
+            normal.main([f"--out={place}"])
+        assert f"--out: {place} is not an empty folder" in capsys.readouterr().err
