@@ -13,10 +13,10 @@ from typing import TypeVar
 DAY_S = 86400
 MOST_SEED = 2**32 - 1
 
-Number = TypeVar("Number", int, float)
+Number = TypeVar("Number", bound=float)
 
 
-def within(kind: Callable[[str], Number], least: Number, most: Number, others: str = "") -> Callable[[str], Number]:
+def within(kind: Callable[[str], Number], least: float, most: float, others: str = "") -> Callable[[str], Number]:
     """A number of a kind, from ``least`` to ``most``; ``others`` tells what else the flag allows."""
 
     def parse(text: str) -> Number:
