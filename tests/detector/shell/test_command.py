@@ -315,7 +315,7 @@ def test_live_view_is_drawn_on_a_terminal(exporter: Server) -> None:
 def test_live_view_is_drawn_on_a_terminal_that_has_ascii_alone(exporter: Server) -> None:
     text = _drawn(exporter, "baseline ", PYTHONIOENCODING="ascii")
     assert text.isascii()
-    assert re.search(r"baseline [#.]{60} \d+%", text), text
+    assert re.search(r"baseline [#.]{30} \d+%", text), text
 
 
 def _drawn(exporter: Server, words: str, **environment: str) -> str:
