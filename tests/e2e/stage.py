@@ -32,7 +32,7 @@ from tests.servers.namespace import allowed
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "rules"
 BASELINE_S, MERGE_S, WINDOWS_THAT_VOTE = 100, 10, 10
-LEARN_LIMIT_S, ALARM_LIMIT_S, CALM_LIMIT_S = 300.0, 60.0, 300.0
+LEARN_LIMIT_S, ALARM_LIMIT_S, CALM_LIMIT_S = 300.0, 60.0, 180.0
 _JOB = "hostpulse"
 _FLAGS = (f"--baseline.duration={BASELINE_S}s", f"--episode.merge={MERGE_S}s", "--state.directory=")
 
@@ -55,16 +55,49 @@ class Judged:
             self.latest, self.asked_s = self.ask(), time.monotonic()
         return self.latest[0] if self.latest else {}
 
+    def await_verdict(self, wanted: Callable[[Verdict], bool], limit_s: float, what: str) -> Verdict:
+        """The first newest verdict of that kind."""
+
+        def found() -> Verdict | None:
+            verdict = self.verdict()
+            return verdict if verdict and wanted(verdict) else None
+
+        return wait_until(found, limit_s, lambda: f"{self.name}: {what}; newest verdict {self.verdict()}")
+
+    def await_model(self) -> None:
+        """Until the first baseline is learned."""
+        self.await_verdict(lambda verdict: verdict["phase"] != "learning", LEARN_LIMIT_S, "a model")
+
     def await_alarm(self) -> Verdict:
         """The first verdict of an open episode, or the newest one where none opened within ``ALARM_LIMIT_S``."""
         try:
-            return wait_until(self._alarm, ALARM_LIMIT_S, f"{self.name}: an alarm")
+            return self.await_verdict(lambda verdict: verdict["active"], ALARM_LIMIT_S, "an alarm")
         except AssertionError:
             return self.verdict()
 
-    def _alarm(self) -> Verdict | None:
-        verdict = self.verdict()
-        return verdict if verdict.get("active") else None
+    def watch(self, windows: int) -> list[Verdict]:
+        """The verdicts on that many windows, starting with the newest."""
+        seen = {}
+
+        def enough() -> bool:
+            verdict = self.verdict()
+            if verdict:
+                seen[verdict["end_s"]] = verdict
+            return len(seen) >= windows
+
+        wait_until(enough, 3.0 * windows, f"{self.name}: {windows} windows")
+        return list(seen.values())
+
+    def await_calm(self) -> None:
+        """Until it has been quiet for so long that another alarm is an episode of its own."""
+        quiet_from_s = float("inf")
+
+        def calm(verdict: Verdict) -> bool:
+            nonlocal quiet_from_s
+            quiet_from_s = float("inf") if verdict["active"] else min(quiet_from_s, verdict["end_s"])
+            return bool(verdict["end_s"] - quiet_from_s > MERGE_S + WINDOWS_THAT_VOTE)
+
+        self.await_verdict(calm, CALM_LIMIT_S, "calm")
 
 
 def story(verdict: Verdict) -> str:
@@ -104,46 +137,6 @@ class Stage:
         if self.lossy is None or self.link is None:
             raise UnavailableError("network namespaces need root")
         return self.lossy, self.link
-
-    def await_models(self) -> None:
-        """Until all have learned their first baseline."""
-        self._await_all(lambda _, verdict: verdict["phase"] != "learning", LEARN_LIMIT_S, "models")
-
-    def await_calm(self) -> None:
-        """Until all have been quiet for so long that another alarm is an episode of its own."""
-        quiet_from_s: dict[str, float] = {}
-
-        def calm(name: str, verdict: Verdict) -> bool:
-            if verdict["active"]:
-                quiet_from_s.pop(name, None)
-                return False
-            since_s = quiet_from_s.setdefault(name, verdict["end_s"])
-            return bool(verdict["end_s"] - since_s > MERGE_S + WINDOWS_THAT_VOTE)
-
-        self._await_all(calm, CALM_LIMIT_S, "calm")
-
-    def watch(self, windows: int) -> dict[str, list[Verdict]]:
-        """The verdicts of each on that many windows, starting with the newest."""
-        seen: dict[str, dict[float, Verdict]] = {one.name: {} for one in self.judged}
-
-        def enough(name: str, verdict: Verdict) -> bool:
-            seen[name][verdict["end_s"]] = verdict
-            return len(seen[name]) >= windows
-
-        self._await_all(enough, 3.0 * windows, f"{windows} windows")
-        return {name: list(verdicts.values()) for name, verdicts in seen.items()}
-
-    def _await_all(self, wanted: Callable[[str, Verdict], bool], limit_s: float, what: str) -> None:
-        """Until it holds of the newest verdicts of all at the same time; each is asked about, with its name."""
-
-        def held() -> bool:
-            met = [bool(verdict := one.verdict()) and wanted(one.name, verdict) for one in self.judged]
-            return all(met)
-
-        def newest() -> str:
-            return "; ".join(f"{one.name}: {story(one.verdict())}" for one in self.judged)
-
-        wait_until(held, limit_s, lambda: f"{what}; newest verdicts: {newest()}")
 
 
 @contextlib.contextmanager

@@ -27,7 +27,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """All have learned what this host is like when nothing else runs; where something did, that is not known."""
     with running_stage(tmp_path_factory.mktemp("stage")) as stage:
         began_s, waited_s = time.monotonic(), cpu_waiting_s()
-        stage.await_models()
+        for judged in stage.judged:
+            judged.await_model()
         busy = (cpu_waiting_s() - waited_s) / (time.monotonic() - began_s)
         if busy > BUSIEST_BASELINE:
             pytest.skip(
@@ -40,9 +41,10 @@ def test_an_idle_stressor_raises_nothing(stage: Stage) -> None:
     """The same tool without its load. Its ``--sleep`` will not do: 256 threads that spin on both CPUs for seconds."""
     raised: list[str] = []
     for _ in range(TRIES):
-        stage.await_calm()  # each detector sees the others fit their models
+        for judged in stage.judged:
+            judged.await_calm()  # each detector sees the others fit their models
         with stress("--cpu", "1", "--cpu-load", "0"):
-            seen = stage.watch(CONTROL_WINDOWS)
+            seen = {judged.name: judged.watch(CONTROL_WINDOWS) for judged in stage.judged}
         told = [f"{name}: {story(verdict)}" for name, told in seen.items() for verdict in told if verdict["active"]]
         if not told:
             return
@@ -99,7 +101,8 @@ def _put_in(
             right = {verdict.get("subsystem") for verdict in verdicts.values()} == {subsystem}
             if right:
                 once_blamed()
-        stage.await_calm()
+        for one in stage.judged:
+            one.await_calm()
         if right:
             return
     pytest.fail("\n".join(told))
