@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from detector.listening import listen
 
 ROOT = Path(__file__).resolve().parents[1]
 _READY_LIMIT_S = 20.0
@@ -147,13 +148,10 @@ def _free(wanted: Mapping[str, str]) -> list[str]:
     for variable, address in wanted.items():
         host, port = _host_and_port(address, variable)
         try:
-            family = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0][0]
-            with socket.create_server((host.strip("[]"), port), family=family) as server:
+            with listen(address) as server:
                 free.append(f"{host}:{server.getsockname()[1]}")
-        except (OSError, UnicodeError) as error:  # the second for what is no name of a host
-            told = getattr(error, "strerror", None) or str(error)
-            reason = told.partition(" (while ")[0]  # create_server adds the address again
-            taken.append(f"{address} ({reason})")
+        except OSError as error:
+            taken.append(f"{address} ({error.strerror})")
             others.append(f"{variable}={host}:{port + 10 if port else 0}")
     if taken:
         raise SystemExit(
